@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -22,7 +22,7 @@ import (
 type watchedJournal struct {
 	journal.Journal
 	mu            sync.Mutex
-	some, durable []kind.Kind
+	some, durable []record.Kind
 }
 
 func (j *watchedJournal) Append(ctx context.Context, b journal.Batch) error {
@@ -32,12 +32,12 @@ func (j *watchedJournal) Append(ctx context.Context, b journal.Batch) error {
 		j.some = append(j.some, e.Header.Kind)
 	}
 	if b.Durable {
-		j.durable = append([]kind.Kind{}, j.some...)
+		j.durable = append([]record.Kind{}, j.some...)
 	}
 	return j.Journal.Append(ctx, b)
 }
 
-func (j *watchedJournal) lasting() []kind.Kind {
+func (j *watchedJournal) lasting() []record.Kind {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.durable
@@ -73,7 +73,7 @@ func TestBegun(t *testing.T) {
 	}
 	reads, err := tool.FromSpec(spec)
 	require.NoError(t, err)
-	var atBarrier []kind.Kind
+	var atBarrier []record.Kind
 	listen := agent.OnStart(func(id string, k func(context.Context) error, n func(context.Context, string, any) error) {
 		call, note = id, n
 		keep = func(ctx context.Context) error {
@@ -90,7 +90,7 @@ func TestBegun(t *testing.T) {
 	out, err := s.Call(t.Context(), "reads", json.RawMessage(`"x"`), listen)
 	require.NoError(t, err)
 	require.Equal(t, call, out.Call)
-	require.Contains(t, atBarrier, kind.Started, "it is there for good")
+	require.Contains(t, atBarrier, record.KindStarted, "it is there for good")
 	require.Error(t, keep(t.Context()), "the code has ended")
 	require.Error(t, note(t.Context(), "late", 1))
 	_, c, err := revert.LoadCall(t.Context(), j, call)

@@ -21,7 +21,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin"
@@ -127,7 +127,7 @@ type together struct {
 }
 
 func (j together) Append(ctx context.Context, b journal.Batch) error {
-	if len(b.Entries) == 2 && b.Entries[1].Header.Kind == kind.UndoneBy {
+	if len(b.Entries) == 2 && b.Entries[1].Header.Kind == record.KindUndoneBy {
 		j.all.Done()
 		j.all.Wait()
 	}

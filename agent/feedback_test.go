@@ -12,7 +12,6 @@ import (
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -116,7 +115,7 @@ func TestErasedFeedback(t *testing.T) {
 	_, c, err := revert.LoadCall(ctx, rt.Journal(), out.Call)
 	require.NoError(t, err)
 	require.Empty(t, c.Feedback)
-	for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Feedback}}) {
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindFeedback}}) {
 		require.NoError(t, err)
 		require.NotEmpty(t, e.Erased)
 	}

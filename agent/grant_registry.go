@@ -9,7 +9,6 @@ import (
 
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -54,7 +53,7 @@ func (r *grantRegistry) read(ctx context.Context) error {
 	r.mu.Unlock()
 	// A look is short, and a context that can end needs goroutines that watch
 	// it.
-	for e, err := range r.journal.Entries(context.WithoutCancel(ctx), journal.Query{Kinds: []kind.Kind{kind.Revoked, kind.Remembered}, After: after}) {
+	for e, err := range r.journal.Entries(context.WithoutCancel(ctx), journal.Query{Kinds: []record.Kind{record.KindRevoked, record.KindRemembered}, After: after}) {
 		if err != nil {
 			return err
 		}

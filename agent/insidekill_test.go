@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -108,7 +108,7 @@ func TestKilledWhileItAsks(t *testing.T) {
 			_, err = rt.Recover(ctx)
 			require.NoError(t, err)
 			txn, call := "", ""
-			for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Started, kind.Asked}, Limit: 1}) {
+			for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindStarted, record.KindAsked}, Limit: 1}) {
 				require.NoError(t, err)
 				txn, call = e.Header.Txn, e.Header.Call
 			}
@@ -147,7 +147,7 @@ func TestAnswerToTheDead(t *testing.T) {
 	rt, end := mortal(t, dir, func(context.Context, *files.Files) error { return nil }, agent.SuspendForApproval())
 	defer end()
 	call := ""
-	for e, err := range rt.Journal().Entries(t.Context(), journal.Query{Kinds: []kind.Kind{kind.Asked}, Limit: 1}) {
+	for e, err := range rt.Journal().Entries(t.Context(), journal.Query{Kinds: []record.Kind{record.KindAsked}, Limit: 1}) {
 		require.NoError(t, err)
 		call = e.Header.Call
 	}

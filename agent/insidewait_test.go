@@ -15,7 +15,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/filter"
@@ -266,11 +265,11 @@ func TestWhatIsSaidInsideLasts(t *testing.T) {
 			return err
 		}
 		defer p.End()
-		require.Equal(t, kind.Approved, j.lasting()[len(j.lasting())-1])
+		require.Equal(t, record.KindApproved, j.lasting()[len(j.lasting())-1])
 		return nil
 	}, nil, agent.SuspendForApproval(), agent.Journal(j), asksForE)
 	o, err := w.begin(t).Invoke(t.Context(), "one", "", agent.WithAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
-		if last := j.lasting(); last[len(last)-1] != kind.Asked {
+		if last := j.lasting(); last[len(last)-1] != record.KindAsked {
 			t.Errorf("the question is not there for good: %v", last)
 		}
 		if err := w.rt.Answer(t.Context(), agent.Answer{Call: ask.Call, Approved: true, By: "boss", RequestDigest: ask.Digest}); err != nil {

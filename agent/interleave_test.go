@@ -22,7 +22,7 @@ import (
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -156,7 +156,7 @@ func texts(t *testing.T, dir string) map[string]string {
 // has ended, so of two that share a file one had ended before the other touched it.
 func serial(t *testing.T, rt *agent.Runtime, txn string, calls []*scribble) []*scribble {
 	var order []*scribble
-	for e, err := range rt.Journal().Entries(t.Context(), journal.Query{Txn: txn, Kinds: []kind.Kind{kind.Changed}}) {
+	for e, err := range rt.Journal().Entries(t.Context(), journal.Query{Txn: txn, Kinds: []record.Kind{record.KindChanged}}) {
 		require.NoError(t, err)
 		i := slices.IndexFunc(calls, func(c *scribble) bool { return c.id == e.Header.Call })
 		if i >= 0 {

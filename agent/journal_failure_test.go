@@ -19,7 +19,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin"
@@ -80,7 +79,7 @@ func (o *opening) Close() error {
 
 var errDisk = errors.New("the disk is full")
 
-func holdsKind(b journal.Batch, k kind.Kind) bool {
+func holdsKind(b journal.Batch, k record.Kind) bool {
 	return slices.ContainsFunc(b.Entries, func(e record.Entry) bool { return e.Header.Kind == k })
 }
 
@@ -102,7 +101,7 @@ func nth(n int, stuck bool, match func(journal.Batch) bool) (fails func(journal.
 
 func everything(journal.Batch) bool { return true }
 
-func ofKind(k kind.Kind) func(journal.Batch) bool {
+func ofKind(k record.Kind) func(journal.Batch) bool {
 	return func(b journal.Batch) bool { return holdsKind(b, k) }
 }
 
@@ -253,15 +252,15 @@ func TestRecordThatIsMissing(t *testing.T) {
 		name string
 		run  execute
 		opts []tool.Option
-		kind kind.Kind
+		kind record.Kind
 		want revert.TxnState
 	}{
-		{"result, confined", puts("a.txt", returns("ok", nil)), confined(), kind.Done, revert.TxnReverted},
-		{"result, trusted", returns("ok", nil), []tool.Option{tool.Effect(effect.Pivot)}, kind.Done, revert.TxnRevertedPartial},
-		{"failure, confined", puts("a.txt", returns("", errors.New("boom"))), confined(), kind.Failed, revert.TxnReverted},
-		{"failure, trusted", returns("", tool.NoEffect(errors.New("boom"))), []tool.Option{tool.Effect(effect.Pivot)}, kind.Failed, revert.TxnRevertedPartial},
-		{"verdict", puts("a.txt", returns("ok", nil)), append(confined(), says(verify.Applied())), kind.Verified, revert.TxnReverted},
-		{"start", returns("ok", nil), []tool.Option{tool.Effect(effect.Pivot)}, kind.Started, revert.TxnReverted},
+		{"result, confined", puts("a.txt", returns("ok", nil)), confined(), record.KindDone, revert.TxnReverted},
+		{"result, trusted", returns("ok", nil), []tool.Option{tool.Effect(effect.Pivot)}, record.KindDone, revert.TxnRevertedPartial},
+		{"failure, confined", puts("a.txt", returns("", errors.New("boom"))), confined(), record.KindFailed, revert.TxnReverted},
+		{"failure, trusted", returns("", tool.NoEffect(errors.New("boom"))), []tool.Option{tool.Effect(effect.Pivot)}, record.KindFailed, revert.TxnRevertedPartial},
+		{"verdict", puts("a.txt", returns("ok", nil)), append(confined(), says(verify.Applied())), record.KindVerified, revert.TxnReverted},
+		{"start", returns("ok", nil), []tool.Option{tool.Effect(effect.Pivot)}, record.KindStarted, revert.TxnReverted},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx, dir := t.Context(), workspace(t)
@@ -293,7 +292,7 @@ func TestRecordThatIsMissing(t *testing.T) {
 func TestRevertThatStoppedHalfWay(t *testing.T) {
 	ctx, dir := t.Context(), workspace(t)
 	before := tree(t, dir)
-	fails, _ := nth(2, false, ofKind(kind.Reverting))
+	fails, _ := nth(2, false, ofKind(record.KindReverting))
 	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Journal(newStore().open(fails)))
 	tx := begin(t, newSession(t, rt))
 	change(t, tx)
@@ -325,7 +324,7 @@ func TestNoChangeOnTopOfAnUnknownOne(t *testing.T) {
 		return "", f.Delete(ctx, "new.txt")
 	}, confined()...)
 	require.NoError(t, err)
-	fails, _ := nth(1, false, ofKind(kind.Done))
+	fails, _ := nth(1, false, ofKind(record.KindDone))
 	rt := newRuntime(t, agent.Tools(first, second), agent.Root("workspace", dir), agent.Journal(newStore().open(fails)), agent.Policy(allowAll()))
 	tx := begin(t, newSession(t, rt))
 	ended := make(chan error)

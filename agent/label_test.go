@@ -19,7 +19,7 @@ import (
 	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin"
@@ -168,7 +168,7 @@ type labelless struct{ journal.Journal }
 
 func (j *labelless) Append(ctx context.Context, b journal.Batch) error {
 	for _, e := range b.Entries {
-		if e.Header.Kind == kind.Labelled {
+		if e.Header.Kind == record.KindLabelled {
 			return errors.New("the disk is full")
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -85,8 +84,8 @@ func (l *ledger) read(ctx context.Context) error {
 	l.mu.Lock()
 	after := l.pos
 	l.mu.Unlock()
-	q := journal.Query{Txn: l.txn, After: after, Kinds: []kind.Kind{
-		kind.Session, kind.Held, kind.Dropped, kind.Started, kind.Done, kind.Failed, kind.Unknown, kind.Erased,
+	q := journal.Query{Txn: l.txn, After: after, Kinds: []record.Kind{
+		record.KindSession, record.KindHeld, record.KindDropped, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindErased,
 	}}
 	for e, err := range l.rt.journal.Entries(ctx, q) {
 		if err == nil {

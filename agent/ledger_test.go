@@ -22,7 +22,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
@@ -207,7 +206,7 @@ type unread struct {
 }
 
 func (u *unread) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
-	if !u.now || !slices.Contains(q.Kinds, kind.Held) || q.Call != "" {
+	if !u.now || !slices.Contains(q.Kinds, record.KindHeld) || q.Call != "" {
 		return u.Journal.Entries(ctx, q)
 	}
 	return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errors.New("the disk is gone")) }

@@ -13,7 +13,6 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
@@ -29,7 +28,7 @@ type slowLooks struct {
 
 // Entries reads, and stands still when it has.
 func (j *slowLooks) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
-	if j.came == nil || len(q.Kinds) == 0 || q.Kinds[0] != kind.Revoked {
+	if j.came == nil || len(q.Kinds) == 0 || q.Kinds[0] != record.KindRevoked {
 		return j.Journal.Entries(ctx, q)
 	}
 	j.n.Add(1)

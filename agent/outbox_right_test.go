@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
@@ -408,9 +408,9 @@ func TestAbandonedCommits(t *testing.T) {
 // queued, and its transaction can only be reverted: it may be there all the same.
 func TestHeldRecordThatIsMissing(t *testing.T) {
 	for _, tt := range []struct {
-		kind kind.Kind
+		kind record.Kind
 		n    int
-	}{{kind.Held, 1}, {kind.Committing, 1}, {kind.Started, 1}, {kind.Done, 1}, {kind.Verified, 1}, {kind.Committed, 1}} {
+	}{{record.KindHeld, 1}, {record.KindCommitting, 1}, {record.KindStarted, 1}, {record.KindDone, 1}, {record.KindVerified, 1}, {record.KindCommitted, 1}} {
 		t.Run(string(tt.kind), func(t *testing.T) {
 			p := &post{}
 			fails, failed := nth(tt.n, false, ofKind(tt.kind))
@@ -422,7 +422,7 @@ func TestHeldRecordThatIsMissing(t *testing.T) {
 			rt := newRuntime(t, agent.Tools(mail), agent.Policy(holdAll()), agent.Journal(j))
 			tx := begin(t, newSession(t, rt))
 			out, err := tx.Invoke(t.Context(), "mail", "one")
-			if tt.kind == kind.Held {
+			if tt.kind == record.KindHeld {
 				require.Equal(t, tool.StatusFailed, out.Status)
 				require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrTxnEnded)
 				return
@@ -432,14 +432,14 @@ func TestHeldRecordThatIsMissing(t *testing.T) {
 			require.Error(t, err)
 			require.True(t, failed())
 			switch tt.kind {
-			case kind.Committing, kind.Committed:
+			case record.KindCommitting, record.KindCommitted:
 				_, err = tx.Invoke(t.Context(), "mail", "two")
 				require.ErrorIs(t, err, agent.ErrNotReleased)
 				require.NoError(t, tx.Commit(t.Context()))
 				require.Equal(t, []string{"one"}, p.texts())
 			default: // the journal is behind the world
 				require.ErrorIs(t, tx.Commit(t.Context()), agent.ErrTxnEnded)
-				require.Len(t, p.got, map[kind.Kind]int{kind.Done: 1, kind.Verified: 1}[tt.kind])
+				require.Len(t, p.got, map[record.Kind]int{record.KindDone: 1, record.KindVerified: 1}[tt.kind])
 			}
 			require.NoError(t, j.Close())
 			next := newRuntime(t, agent.Tools(mail), agent.Policy(holdAll()), agent.Journal(st.open(nil)))

@@ -17,7 +17,7 @@ import (
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/compose"
@@ -98,12 +98,12 @@ func TestWhatIsRaisedComesBeforeTheResult(t *testing.T) {
 	rt := newRuntime(t, agent.Tools(reading(t)), agent.Policy(allowAll()), agent.Journal(j))
 	s := newSession(t, rt)
 	does(t, s, "read", `{"text":"top","labels":["secret"]}`)
-	var kinds []kind.Kind
-	for e, err := range j.Entries(ctx, journal.Query{Session: s.ID(), Kinds: []kind.Kind{kind.Labelled, kind.Done}}) {
+	var kinds []record.Kind
+	for e, err := range j.Entries(ctx, journal.Query{Session: s.ID(), Kinds: []record.Kind{record.KindLabelled, record.KindDone}}) {
 		require.NoError(t, err)
 		kinds = append(kinds, e.Header.Kind)
 	}
-	require.Equal(t, []kind.Kind{kind.Labelled, kind.Done}, kinds)
+	require.Equal(t, []record.Kind{record.KindLabelled, record.KindDone}, kinds)
 
 	rt = newRuntime(t, agent.Tools(reading(t)), agent.Policy(allowAll()), agent.Journal(&labelless{Journal: journal.Memory()}))
 	s = newSession(t, rt)
@@ -210,7 +210,7 @@ func TestLabelledCallIsFound(t *testing.T) {
 	require.NoError(t, err)
 	for e, err := range rt.Journal().Entries(ctx, journal.Query{Call: out.Call, Limit: 1}) {
 		require.NoError(t, err)
-		require.Equal(t, kind.Labelled, e.Header.Kind)
+		require.Equal(t, record.KindLabelled, e.Header.Kind)
 	}
 	txn, err := s.FindTxn(ctx, out.Call)
 	require.NoError(t, err)

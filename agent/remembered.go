@@ -12,7 +12,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -143,7 +142,7 @@ func (rt *Runtime) Grants(ctx context.Context) ([]GrantInfo, error) {
 		return nil, err
 	}
 	out := []GrantInfo{}
-	q := journal.Query{Kinds: []kind.Kind{kind.Session, kind.Remembered}}
+	q := journal.Query{Kinds: []record.Kind{record.KindSession, record.KindRemembered}}
 	for e, err := range rt.journal.Entries(ctx, q) {
 		if err != nil {
 			return nil, err

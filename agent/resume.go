@@ -12,7 +12,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -227,9 +226,9 @@ func (rt *Runtime) principalOf(ctx context.Context, id string) (who perm.Princip
 
 // recount rebuilds a session's labels and counts from the journal.
 func (rt *Runtime) recount(ctx context.Context, id string, t *sessionCounters) error {
-	kinds := []kind.Kind{
-		kind.Labelled, kind.Held, kind.Dropped, kind.Started, kind.Invalid, kind.Denied,
-		kind.Done, kind.Failed, kind.Unknown, kind.Verified, kind.Erased,
+	kinds := []record.Kind{
+		record.KindLabelled, record.KindHeld, record.KindDropped, record.KindStarted, record.KindInvalid, record.KindDenied,
+		record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
 	}
 	erased := map[string]bool{}
 	for e, err := range rt.journal.Entries(ctx, journal.Query{Session: id, Kinds: kinds}) {
@@ -243,7 +242,7 @@ func (rt *Runtime) recount(ctx context.Context, id string, t *sessionCounters) e
 		if err != nil {
 			return fmt.Errorf("the session's counts: %w", err)
 		}
-		if rec.Kind == kind.Erased {
+		if rec.Kind == record.KindErased {
 			if erased[rec.Call] {
 				continue
 			}

@@ -12,7 +12,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -211,7 +210,7 @@ func (s *Session) FindTxn(ctx context.Context, id string) (txn string, err error
 	txn = id
 	// Raised labels belong to the session, and can be the first record of a
 	// call.
-	ofTxn := slices.DeleteFunc(kind.All(), func(k kind.Kind) bool { return k == kind.Labelled })
+	ofTxn := slices.DeleteFunc(record.Kinds(), func(k record.Kind) bool { return k == record.KindLabelled })
 	call, ok, err := s.rt.first(ctx, journal.Query{Call: id, Kinds: ofTxn})
 	if err != nil {
 		return "", err

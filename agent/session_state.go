@@ -16,7 +16,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -168,17 +167,17 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 func (rt *Runtime) started(ctx context.Context, id string) (n int, err error) {
 	var to []string
 	held := map[string]bool{} // these used the grant when they were held
-	q := journal.Query{Session: id, Kinds: []kind.Kind{kind.Held, kind.Started, kind.Handed}}
+	q := journal.Query{Session: id, Kinds: []record.Kind{record.KindHeld, record.KindStarted, record.KindHanded}}
 	for e, err := range rt.journal.Entries(ctx, q) {
 		if err != nil {
 			return n, err
 		}
 		switch e.Header.Kind {
-		case kind.Held:
+		case record.KindHeld:
 			held[e.Header.Call] = true
 			n++
 			continue
-		case kind.Started:
+		case record.KindStarted:
 			if !held[e.Header.Call] {
 				n++
 			}
@@ -206,7 +205,7 @@ func (rt *Runtime) started(ctx context.Context, id string) (n int, err error) {
 // recordOf returns the record that opened a session.
 func (rt *Runtime) recordOf(ctx context.Context, id string) (*record.Session, error) {
 	if id != "" {
-		for e, err := range rt.journal.Entries(ctx, journal.Query{Session: id, Kinds: []kind.Kind{kind.Session}, Limit: 1}) {
+		for e, err := range rt.journal.Entries(ctx, journal.Query{Session: id, Kinds: []record.Kind{record.KindSession}, Limit: 1}) {
 			if err != nil {
 				return nil, err
 			}

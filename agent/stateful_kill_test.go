@@ -21,7 +21,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
@@ -158,7 +157,7 @@ func TestErasureOfAState(t *testing.T) {
 	_, err := s.Revert(ctx, last, revert.Options{})
 	require.ErrorIs(t, err, record.ErrErased)
 	states := 0
-	for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.State}}) {
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindState}}) {
 		require.NoError(t, err)
 		if e.Erased == "" {
 			states++

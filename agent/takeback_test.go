@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin"
 	"github.com/remit-dev/remit/verify"
@@ -105,7 +105,7 @@ func TestRevertOfACallWithoutChanges(t *testing.T) {
 func TestRevertByTheNameOfTheUndo(t *testing.T) {
 	ctx, dir := t.Context(), workspace(t)
 	before := tree(t, dir)
-	fails, _ := nth(1, false, ofKind(kind.Reverting))
+	fails, _ := nth(1, false, ofKind(record.KindReverting))
 	tl, err := tool.CreateWith("put", "", anyWrite(), puts("a.txt", returns("ok", nil)), confined()...)
 	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Root("workspace", dir), agent.Policy(allowAll()), agent.Journal(newStore().open(fails)))
 	s := newSession(t, rt)
@@ -254,7 +254,7 @@ func TestReportWithAnErrorIsNotComplete(t *testing.T) {
 func TestPartialEffectIsNoSuccess(t *testing.T) {
 	ctx, s := t.Context(), newStore()
 	tl, err := tool.CreateWith("send", "", nil, returns("ok", nil), tool.Effect(effect.Pivot), says(verify.Partial("half of it")))
-	fails, _ := nth(1, true, ofKind(kind.Done))
+	fails, _ := nth(1, true, ofKind(record.KindDone))
 	j := s.open(fails)
 	rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Journal(j), agent.Policy(allowAll()))
 	out, err := begin(t, newSession(t, rt)).Invoke(ctx, "send", "in")

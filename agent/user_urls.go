@@ -12,7 +12,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -101,8 +100,8 @@ func (g *userURLs) look(ctx context.Context) (has func(text string, resource boo
 	if err != nil {
 		return nil, fmt.Errorf("which URLs the session was given: %w", err)
 	}
-	kinds := []kind.Kind{
-		kind.Handed, kind.Given, kind.Started, kind.Done, kind.Failed, kind.Unknown, kind.Verified, kind.Erased,
+	kinds := []record.Kind{
+		record.KindHanded, record.KindGiven, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
 	}
 	for e, err := range g.journal.Entries(ctx, journal.Query{Kinds: kinds, After: after}) {
 		if err == nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
@@ -278,7 +277,7 @@ type forgetful struct{ journal.Journal }
 
 func (j *forgetful) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	for _, k := range q.Kinds {
-		if k == kind.Given {
+		if k == record.KindGiven {
 			return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errors.New("the disk is gone")) }
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -54,7 +54,7 @@ func (s *Server) newClientSession(ctx context.Context, in *agent.Session) (*clie
 		return nil, err
 	}
 	j := s.rt.Journal()
-	for e, err := range j.Entries(ctx, journal.Query{Session: in.ID(), Kinds: []kind.Kind{kind.Asked}, Newest: true, Limit: s.opts.MaxTxnsPerSession}) {
+	for e, err := range j.Entries(ctx, journal.Query{Session: in.ID(), Kinds: []record.Kind{record.KindAsked}, Newest: true, Limit: s.opts.MaxTxnsPerSession}) {
 		if err != nil {
 			return nil, fmt.Errorf("mcp: what session %s waits for: %w", in.ID(), err)
 		}

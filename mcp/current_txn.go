@@ -8,7 +8,6 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -54,7 +53,7 @@ func currentOf(ctx context.Context, j journal.Journal, session string) (c curren
 			err = fmt.Errorf("mcp: the current transaction of session %s: %w", session, err)
 		}
 	}()
-	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []kind.Kind{kind.Savepoint}, Newest: true}) {
+	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []record.Kind{record.KindSavepoint}, Newest: true}) {
 		if err != nil {
 			return c, err
 		}

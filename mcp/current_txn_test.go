@@ -20,7 +20,6 @@ import (
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
@@ -35,7 +34,7 @@ type gated struct {
 }
 
 func (g *gated) Append(ctx context.Context, b journal.Batch) error {
-	marks := slices.ContainsFunc(b.Entries, func(e record.Entry) bool { return e.Header.Kind == kind.Savepoint })
+	marks := slices.ContainsFunc(b.Entries, func(e record.Entry) bool { return e.Header.Kind == record.KindSavepoint })
 	if marks {
 		if before := g.before.Swap(nil); before != nil {
 			(*before)()

@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -313,7 +313,7 @@ func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {
 	}
 	page := txnStatePage{Txns: []txnState{}, Page: max(in.Page, 1)}
 	n := 0
-	for e, err := range j.Entries(ctx, journal.Query{Session: c.st.session.ID(), Kinds: []kind.Kind{kind.Begun}, Newest: true, Limit: page.Page*perPage + 1}) {
+	for e, err := range j.Entries(ctx, journal.Query{Session: c.st.session.ID(), Kinds: []record.Kind{record.KindBegun}, Newest: true, Limit: page.Page*perPage + 1}) {
 		if err != nil {
 			return nil, err
 		}

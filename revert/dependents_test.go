@@ -11,7 +11,6 @@ import (
 
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -98,7 +97,7 @@ type counted struct {
 func (c *counted) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	return func(yield func(record.Entry, error) bool) {
 		for e, err := range c.Journal.Entries(ctx, q) {
-			if q.Txn == "" && e.Header.Kind == kind.Changed {
+			if q.Txn == "" && e.Header.Kind == record.KindChanged {
 				c.others++
 			}
 			if !yield(e, err) {

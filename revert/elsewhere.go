@@ -9,7 +9,6 @@ import (
 
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -122,7 +121,7 @@ func folderOf(was record.Root, named []record.Root) string {
 // rootsOf returns the roots that a session's record names.
 func rootsOf(ctx context.Context, j journal.Journal, session string) ([]record.Root, error) {
 	var roots []record.Root
-	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}) {
+	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []record.Kind{record.KindSession}, Limit: 1}) {
 		var r record.Record
 		if err == nil {
 			r, err = record.Unseal(e)

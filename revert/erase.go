@@ -145,7 +145,7 @@ func (e *eraseStep) addCall(t *Txn, c *Call) {
 		e.add(t.ID, c.Ref.Call, &again)
 	}
 	for _, u := range c.tries {
-		e.names(record.Blobs(&u.Reverting))
+		e.names(record.Record{Body: &u.Reverting}.Blobs())
 		for _, ch := range u.Changes {
 			e.names(ch.Blobs)
 		}

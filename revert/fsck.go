@@ -13,7 +13,6 @@ import (
 	"github.com/remit-dev/remit/internal/sparse"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -191,7 +190,7 @@ func (f *fsck) entry(ctx context.Context, e record.Entry) error {
 	if r.Txn != "" {
 		f.stream(ctx, e, r)
 	}
-	for _, ref := range record.Blobs(r.Body) {
+	for _, ref := range r.Blobs() {
 		f.report.Blobs++
 		if f.options.Named != nil {
 			if err := f.options.Named(ref); err != nil {
@@ -236,7 +235,7 @@ func (f *fsck) stream(ctx context.Context, e record.Entry, r record.Record) {
 		case err != nil && first.Pos != 0: // reported with the entry itself
 		case err != nil:
 			f.problem(e.Pos, "the beginning of transaction %s cannot be read: %w", r.Txn, err)
-		case first.Header.Kind == kind.Begun:
+		case first.Header.Kind == record.KindBegun:
 			f.begun.add(r.Txn)
 		case first.Pos == e.Pos: // reported once
 			f.problem(e.Pos, "transaction %s begins with %s", r.Txn, r.Kind)

@@ -17,7 +17,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -202,7 +201,7 @@ func TestCheckOfManyTransactions(t *testing.T) {
 	store := journal.SharedMemory()
 	j := batchScheme{store(), map[string][]record.Entry{}}
 	var batch journal.Batch
-	add := func(txn string, b record.Body, k kind.Kind) {
+	add := func(txn string, b record.Body, k record.Kind) {
 		e, err := record.Seal(record.Record{Header: record.Header{Kind: k, Txn: txn, At: time.Unix(0, 0)}, Body: b}, make([]byte, record.SaltSize))
 		require.NoError(t, err)
 		batch.Entries = append(batch.Entries, e)
@@ -210,13 +209,13 @@ func TestCheckOfManyTransactions(t *testing.T) {
 		j.txns[txn] = append(j.txns[txn], e)
 	}
 	first := "t_0"
-	add(first, &record.Begun{Owner: "o"}, kind.Begun)
+	add(first, &record.Begun{Owner: "o"}, record.KindBegun)
 	for i := range many {
 		txn := fmt.Sprint("t_", i+1)
-		add(txn, &record.Begun{Owner: "o"}, kind.Begun)
-		add(txn, &record.Committed{}, kind.Committed)
+		add(txn, &record.Begun{Owner: "o"}, record.KindBegun)
+		add(txn, &record.Committed{}, record.KindCommitted)
 	}
-	add(first, &record.Committed{}, kind.Committed)
+	add(first, &record.Committed{}, record.KindCommitted)
 	require.NoError(t, j.Append(t.Context(), batch))
 	report, err := revert.Fsck(t.Context(), j, revert.FsckOptions{})
 	require.NoError(t, err)
@@ -232,7 +231,7 @@ func TestNewerRecordInAJournal(t *testing.T) {
 	salt, body := make([]byte, record.SaltSize), []byte(`{}`)
 	digest := canon.Sum("remit/body/v1", salt, body)
 	e := record.Entry{
-		Header: record.Header{V: 2, Kind: kind.Changed, Txn: rec.Txn(), Call: "c_1"},
+		Header: record.Header{V: 2, Kind: record.KindChanged, Txn: rec.Txn(), Call: "c_1"},
 		Head:   []byte(head), Salt: salt, Body: body, Leaf: string(canon.Sum("remit/leaf/v1", []byte(head), []byte(digest))),
 	}
 	require.NoError(t, l.journal.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}}))

@@ -12,7 +12,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -37,7 +36,7 @@ func (b missingBodies) Entries(ctx context.Context, q journal.Query) iter.Seq2[r
 	}
 }
 
-func ofKind(k kind.Kind) func(record.Entry) bool {
+func ofKind(k record.Kind) func(record.Entry) bool {
 	return func(e record.Entry) bool { return e.Header.Kind == k }
 }
 
@@ -109,9 +108,9 @@ func TestRecordsOutOfOrder(t *testing.T) {
 		{"another call while it commits", call, []record.Body{&record.Committing{}, started()}, nil, "started after transaction"},
 		{"an end that forgets a held call", call, []record.Body{held(1, "k"), &record.Committed{}}, nil, "call c_1 was neither released nor dropped"},
 		{"an abort that forgets a held call", call, []record.Body{held(1, "k"), &record.Aborted{}}, nil, "call c_1 was neither released nor dropped"},
-		{"a beginning that is gone", "", nil, ofKind(kind.Begun), "the body of begun is gone, which is never erased"},
-		{"an end that is gone", "", []record.Body{&record.Committed{}}, ofKind(kind.Committed), "the body of committed is gone, which is never erased"},
-		{"one record of a call that is gone", call, []record.Body{started(), done()}, ofKind(kind.Done), "only some records of call c_1 are erased"},
+		{"a beginning that is gone", "", nil, ofKind(record.KindBegun), "the body of begun is gone, which is never erased"},
+		{"an end that is gone", "", []record.Body{&record.Committed{}}, ofKind(record.KindCommitted), "the body of committed is gone, which is never erased"},
+		{"one record of a call that is gone", call, []record.Body{started(), done()}, ofKind(record.KindDone), "only some records of call c_1 are erased"},
 		{"records of a call that are gone", call, []record.Body{started(), done()}, func(e record.Entry) bool { return e.Header.Call == call }, "no record says who erased it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -90,7 +89,7 @@ func (r *Reverter) neighbors(ctx context.Context, t *Txn, calls []*Call) (out ne
 	}
 	others.txns[t.ID] = t
 	seen, same := map[record.CallRef]bool{}, sameNamespace{r: r, as: t.Session, worlds: map[string]string{}}
-	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Reverting}, After: first}) {
+	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindReverting}, After: first}) {
 		if err != nil {
 			return out, err
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -86,7 +85,7 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 			return err
 		}
 		batch.Entries = append(batch.Entries, e)
-		if record.KindOf(l.Body) != kind.Erased || len(batch.Entries) == 1 { // of which there may be many
+		if record.KindOf(l.Body) != record.KindErased || len(batch.Entries) == 1 { // of which there may be many
 			kinds += "." + string(record.KindOf(l.Body))
 		}
 	}

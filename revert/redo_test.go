@@ -10,7 +10,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -47,7 +46,7 @@ func TestRedoOfSeveralAttempts(t *testing.T) {
 
 // requesters returns the requester of each revert, in order.
 func requesters(t *testing.T, j journal.Journal) (all []string) {
-	for e, err := range j.Entries(context.Background(), journal.Query{Kinds: []kind.Kind{kind.Reverting}}) {
+	for e, err := range j.Entries(context.Background(), journal.Query{Kinds: []record.Kind{record.KindReverting}}) {
 		require.NoError(t, err)
 		rec, err := record.Unseal(e)
 		require.NoError(t, err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -142,7 +141,7 @@ func (b *batch) checkWaiting(ctx context.Context) error {
 
 // checkNew checks the transactions that passed retention since the last run.
 func (b *batch) checkNew(ctx context.Context) error {
-	for e, err := range b.k.reverter.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}, After: b.k.cursor}) {
+	for e, err := range b.k.reverter.Journal.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}, After: b.k.cursor}) {
 		if err != nil {
 			return err
 		}
@@ -328,7 +327,7 @@ func (k *Retainer) past(ctx context.Context) (int64, error) {
 			}
 		}
 	}
-	for e, err := range k.reverter.Journal.Entries(ctx, journal.Query{Kinds: append([]kind.Kind{kind.Begun}, ends...), After: k.clock.seen}) {
+	for e, err := range k.reverter.Journal.Entries(ctx, journal.Query{Kinds: append([]record.Kind{record.KindBegun}, ends...), After: k.clock.seen}) {
 		if err != nil {
 			return 0, err
 		}
@@ -337,4 +336,4 @@ func (k *Retainer) past(ctx context.Context) (int64, error) {
 	return min(newest, k.clock.past(k.keep.MaxAge)), nil
 }
 
-var ends = []kind.Kind{kind.Committed, kind.Aborted}
+var ends = []record.Kind{record.KindCommitted, record.KindAborted}

@@ -12,7 +12,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -245,7 +244,7 @@ func TestRetainerDropsStates(t *testing.T) {
 		}
 	}
 	left := func() (n int) {
-		for e, err := range p.journal.Entries(t.Context(), journal.Query{Kinds: []kind.Kind{kind.State}}) {
+		for e, err := range p.journal.Entries(t.Context(), journal.Query{Kinds: []record.Kind{record.KindState}}) {
 			require.NoError(t, err)
 			if e.Erased == "" {
 				n++

@@ -9,7 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // scope holds what a revert removes: calls in the order of the revert, with
@@ -147,7 +147,7 @@ func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call, deep boo
 	for {
 		about, known := queryTexts(slices.Concat(calls, out.calls))
 		before := len(out.calls)
-		err := look.from(ctx, journal.Query{Kinds: []kind.Kind{kind.Changed}, After: first, About: about}, &out)
+		err := look.from(ctx, journal.Query{Kinds: []record.Kind{record.KindChanged}, After: first, About: about}, &out)
 		if err != nil || !deep || !known || len(out.calls) == before {
 			return out, err
 		}

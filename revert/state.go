@@ -11,7 +11,6 @@ import (
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -211,15 +210,15 @@ type Txn struct {
 	Named       []record.Root // the folders that it is read for, if they differ from the recorded ones; for a link: its folders
 	Committing  bool          // its commit has begun: it accepts no more calls, and releases the held ones
 	Aborting    bool
-	End         kind.Kind // committed, aborted, or empty while open
-	ended       int64     // position of the record of its end
-	complete    bool      // from the abort record
-	redone      bool      // the newest of UndoneBy redid all of it
-	redoneAt    int64     // position of the end of the newest complete redo
-	bringing    bool      // the newest of UndoneBy is a redo
-	halfway     bool      // it has no end, or is a redo that left something
-	redoing     bool      // while the stream of a redo is read: complete so far
-	limit       string    // if the newest of UndoneBy is a redo: the revert transaction that it is limited to
+	End         record.Kind // committed, aborted, or empty while open
+	ended       int64       // position of the record of its end
+	complete    bool        // from the abort record
+	redone      bool        // the newest of UndoneBy redid all of it
+	redoneAt    int64       // position of the end of the newest complete redo
+	bringing    bool        // the newest of UndoneBy is a redo
+	halfway     bool        // it has no end, or is a redo that left something
+	redoing     bool        // while the stream of a redo is read: complete so far
+	limit       string      // if the newest of UndoneBy is a redo: the revert transaction that it is limited to
 
 	links []string // all links, also of other folders, oldest first
 	byID  map[string]*Call
@@ -247,13 +246,13 @@ func (t *Txn) State() TxnState {
 	switch {
 	case t.End == "":
 		return TxnOpen
-	case t.redone, t.End == kind.Committed && len(t.UndoneBy) == 0:
+	case t.redone, t.End == record.KindCommitted && len(t.UndoneBy) == 0:
 		return TxnCommitted
-	case t.End == kind.Aborted && t.complete && len(t.UndoneBy) == 0:
+	case t.End == record.KindAborted && t.complete && len(t.UndoneBy) == 0:
 		return TxnReverted
 	case len(left) == 0:
 		return TxnReverted
-	case t.halfway, t.End == kind.Aborted && t.redoneAt == 0, slices.ContainsFunc(left, t.revertRequested), !slices.ContainsFunc(left, revertible):
+	case t.halfway, t.End == record.KindAborted && t.redoneAt == 0, slices.ContainsFunc(left, t.revertRequested), !slices.ContainsFunc(left, revertible):
 		return TxnRevertedPartial
 	default:
 		return TxnCommitted
@@ -264,7 +263,7 @@ func (t *Txn) State() TxnState {
 // ended, or was redone as a whole.
 func (t *Txn) revertRequested(c *Call) bool {
 	since := t.redoneAt
-	if t.End == kind.Committed {
+	if t.End == record.KindCommitted {
 		since = max(since, t.ended)
 	}
 	return c.Undo != nil && c.Undo.byPerson() && c.Undo.at > since
@@ -333,7 +332,7 @@ func loadWhole(ctx context.Context, j journal.Journal, id string, named []record
 // newestErasure returns the position of the newest record of an erasure, or 0
 // if there is none.
 func newestErasure(ctx context.Context, j journal.Journal) (pos int64, err error) {
-	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Erased}, Newest: true, Limit: 1}) {
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindErased}, Newest: true, Limit: 1}) {
 		return e.Pos, err
 	}
 	return 0, nil
@@ -424,7 +423,7 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 	if b, ok := r.Body.(*record.State); ok {
 		return t.applyState(r, b)
 	}
-	if t.End != "" && r.Kind != kind.UndoneBy && r.Kind != kind.Answered && r.Kind != kind.Decided && r.Kind != kind.Erased && r.Kind != kind.Feedback {
+	if t.End != "" && r.Kind != record.KindUndoneBy && r.Kind != record.KindAnswered && r.Kind != record.KindDecided && r.Kind != record.KindErased && r.Kind != record.KindFeedback {
 		return fmt.Errorf("%s after transaction %s ended", r.Kind, t.ID)
 	}
 	switch b := r.Body.(type) {
@@ -442,10 +441,10 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 	case *record.Committing:
 		return t.beginCommit()
 	case *record.Committed:
-		t.End, t.ended = kind.Committed, e.Pos
+		t.End, t.ended = record.KindCommitted, e.Pos
 		return t.checkNoneHeld()
 	case *record.Aborted:
-		t.End, t.ended, t.complete = kind.Aborted, e.Pos, b.Complete
+		t.End, t.ended, t.complete = record.KindAborted, e.Pos, b.Complete
 		t.abandon(t.ID)
 		return t.checkNoneHeld()
 	case *record.UndoneBy:

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/remit-dev/remit/revert/effect"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -23,15 +22,15 @@ func (t *Txn) applyGone(e record.Entry) error {
 	t.gone[h.Call] = e.Pos
 	c, seen := t.byID[h.Call]
 	switch h.Kind {
-	case kind.Started, kind.Asked, kind.Held, kind.Denied, kind.Invalid:
+	case record.KindStarted, record.KindAsked, record.KindHeld, record.KindDenied, record.KindInvalid:
 		if !seen {
 			c = &Call{Ref: record.CallRef{Txn: t.ID, Call: h.Call}, Session: h.Session, Began: h.At, Phase: PhaseErased}
 			t.Calls = append(t.Calls, c)
 			t.byID[h.Call] = c
 		}
-	case kind.Reverting:
+	case record.KindReverting:
 		t.undos[h.Call] = &Reversal{}
-	case kind.Done, kind.Failed:
+	case record.KindDone, record.KindFailed:
 		if seen {
 			c.Ended = h.At
 		}

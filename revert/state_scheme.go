@@ -6,7 +6,6 @@ import (
 
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -46,7 +45,7 @@ type stateRef struct {
 // applyState folds a state record of the transaction's own stream, or of a
 // link.
 func (t *Txn) applyState(r record.Record, b *record.State) error {
-	if b.Session != r.Session || b.Tool != record.StateTool(r.Call) || !b.Version.Known() {
+	if b.Session != r.Session || b.Tool != r.StateTool() || !b.Version.Known() {
 		return fmt.Errorf("state %s is of tool %q and session %q, with the version %q", r.Call, b.Tool, b.Session, b.Version)
 	}
 	if c, ok := t.byID[b.Of.Call]; ok && b.Of.Txn == t.ID && b.Content != nil {
@@ -75,7 +74,7 @@ type stateAt struct {
 // name the states that a revert needs.
 func (k *Retainer) sweep(ctx context.Context, limit int64) error {
 	e := &eraseStep{cause: eraseRetention}
-	for s, err := range k.reverter.Journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.State}, After: k.states}) {
+	for s, err := range k.reverter.Journal.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindState}, After: k.states}) {
 		if err != nil {
 			return err
 		}
@@ -106,9 +105,9 @@ func (k *Retainer) newState(e *eraseStep, s record.Entry) error {
 		if err != nil {
 			return err
 		}
-		now.refs = record.Blobs(rec.Body)
+		now.refs = rec.Blobs()
 	}
-	cell := [2]string{s.Header.Session, record.StateTool(s.Header.Call)}
+	cell := [2]string{s.Header.Session, s.Header.StateTool()}
 	before, ok := k.cells[cell]
 	k.cells[cell] = now
 	if ok && before.call != "" {

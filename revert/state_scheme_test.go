@@ -14,7 +14,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -22,7 +21,7 @@ import (
 // entry, or for its content.
 type unreadableKind struct {
 	journal.Journal
-	kind kind.Kind
+	kind record.Kind
 	body bool
 }
 
@@ -31,7 +30,7 @@ var errUnreadable = errors.New("it cannot be read")
 func (s unreadableKind) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	return func(yield func(record.Entry, error) bool) {
 		for e, err := range s.Journal.Entries(ctx, q) {
-			if slices.Equal(q.Kinds, []kind.Kind{s.kind}) && e.Erased == "" {
+			if slices.Equal(q.Kinds, []record.Kind{s.kind}) && e.Erased == "" {
 				if e.Body = []byte("{"); !s.body {
 					e, err = record.Entry{}, errUnreadable
 				}
@@ -60,7 +59,7 @@ func TestRedoReadsOtherReverts(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, body := range []bool{false, true} {
-		_, err := p.through(unreadableKind{p.journal, kind.Reverting, body}, p.reverter.EnvironmentFor).Redo(ctx, first, "kim")
+		_, err := p.through(unreadableKind{p.journal, record.KindReverting, body}, p.reverter.EnvironmentFor).Redo(ctx, first, "kim")
 		require.Error(t, err)
 	}
 	txn, err := revert.Load(ctx, p.journal, second)
@@ -140,7 +139,7 @@ func TestStatesOfCalls(t *testing.T) {
 	require.Equal(t, "4", p.held(t))
 
 	for _, body := range []bool{false, true} {
-		_, err = p.through(unreadableKind{p.journal, kind.State, body}, p.reverter.EnvironmentFor).Prune(ctx, revert.Retention{})
+		_, err = p.through(unreadableKind{p.journal, record.KindState, body}, p.reverter.EnvironmentFor).Prune(ctx, revert.Retention{})
 		require.Error(t, err)
 	}
 	for range 2 {

@@ -12,7 +12,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -170,7 +169,7 @@ type finalState struct {
 func (l *testEnv) situation() finalState {
 	ctx := l.t.Context()
 	s := finalState{Values: maps.Clone(l.shelf.values), Lifted: maps.Clone(l.shelf.lifted), Rows: maps.Clone(l.table.rows), Given: len(l.till.given), Txns: map[string]string{}}
-	for e, err := range l.journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
+	for e, err := range l.journal.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}}) {
 		require.NoError(l.t, err)
 		txn, err := revert.Load(ctx, l.journal, e.Header.Txn)
 		require.NoError(l.t, err)

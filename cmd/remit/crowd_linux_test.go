@@ -29,7 +29,7 @@ import (
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -275,7 +275,7 @@ func (c *crowd) check() {
 			c.wrong("transaction %s of session %s is still open", o.Txn, left.Session)
 		}
 	}
-	for e, err := range j.Entries(c.t.Context(), journal.Query{Kinds: []kind.Kind{kind.Begun, kind.Started, kind.Asked}}) {
+	for e, err := range j.Entries(c.t.Context(), journal.Query{Kinds: []record.Kind{record.KindBegun, record.KindStarted, record.KindAsked}}) {
 		require.NoError(c.t, err)
 		for _, id := range []string{e.Header.Txn, e.Header.Call} {
 			owner, _ := c.owners.Load(id)

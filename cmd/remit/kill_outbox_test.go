@@ -23,7 +23,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -121,7 +121,7 @@ func (w outboxWorld) only(t *testing.T) *revert.Txn {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
 	var found *revert.Txn
-	for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
+	for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []record.Kind{record.KindBegun}}) {
 		require.NoError(t, err)
 		txn, err := revert.Load(t.Context(), j, e.Header.Txn)
 		require.NoError(t, err)

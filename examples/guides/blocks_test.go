@@ -25,7 +25,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin"
-
 	"github.com/remit-dev/remit/tool/define"
 )
 

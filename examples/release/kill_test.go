@@ -24,7 +24,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -161,7 +161,7 @@ func (w *world) tidied(t *testing.T) map[string]effect.Outcome {
 	_, err = d.Recover(ctx)
 	require.NoError(t, err)
 	left := map[string]effect.Outcome{}
-	for e, err := range d.Journal().Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
+	for e, err := range d.Journal().Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}}) {
 		require.NoError(t, err)
 		report, err := d.Revert(ctx, e.Header.Txn, revert.Options{})
 		if err != nil {

@@ -54,7 +54,7 @@ var layers = [][]string{
 	{"revert"},
 	{"revert/journal"},
 	{"revert/record"},
-	{"revert/effect", "revert/kind"},
+	{"revert/effect"},
 	{"policies"},
 	{"provenance"},
 	{"internal/..."},

@@ -17,7 +17,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -40,7 +39,7 @@ func newCall(t *testing.T, h host.Host, change ...func(*callstate.Config)) *call
 	return callstate.New(cfg)
 }
 
-func kinds(t *testing.T, c *callstate.Call) (all []kind.Kind) {
+func kinds(t *testing.T, c *callstate.Call) (all []record.Kind) {
 	for e, err := range c.Config().Recorder.Journal().Entries(t.Context(), journal.Query{Call: "c_1"}) {
 		require.NoError(t, err)
 		all = append(all, e.Header.Kind)
@@ -155,7 +154,7 @@ func TestCutOffWaitsForARecord(t *testing.T) {
 		require.NoError(t, <-intended)
 		require.Len(t, c.Changes(), 1)
 		require.Nil(t, c.Start())
-		require.Equal(t, []kind.Kind{kind.Started, kind.Changed}, kinds(t, c))
+		require.Equal(t, []record.Kind{record.KindStarted, record.KindChanged}, kinds(t, c))
 	})
 }
 
@@ -183,8 +182,8 @@ func TestStartGoesWithTheFirstRecord(t *testing.T) {
 				require.Nil(t, c.Start())
 			}
 			all := kinds(t, c)
-			require.Equal(t, 0, slices.Index(all, kind.Started))
-			require.NotContains(t, all[1:], kind.Started)
+			require.Equal(t, 0, slices.Index(all, record.KindStarted))
+			require.NotContains(t, all[1:], record.KindStarted)
 		})
 	}
 }

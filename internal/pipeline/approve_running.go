@@ -11,7 +11,6 @@ import (
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -187,7 +186,7 @@ func (l *Pipeline) waitFor(ctx context.Context, live *callstate.Call, p permitte
 // awaited returns the answer to an approval request, once there is one: a
 // rejection if there is any, otherwise the newest answer.
 func (l *Pipeline) awaited(ctx context.Context, call, question string) (*record.Answered, error) {
-	q := journal.Query{Call: call, Kinds: []kind.Kind{kind.Answered}}
+	q := journal.Query{Call: call, Kinds: []record.Kind{record.KindAnswered}}
 	for {
 		if err := l.p.Host.Point(ctx, "tool.answer"); err != nil {
 			return nil, err

@@ -14,7 +14,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/verify"
 )
@@ -37,7 +36,7 @@ func parse(resource string) (session, tool string, ok bool) {
 // is Absent.
 func Newest(ctx context.Context, j journal.Journal, session, tool string) (record.State, error) {
 	none := record.State{Session: session, Tool: tool, Version: effect.Absent}
-	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []kind.Kind{kind.State}, Newest: true}) {
+	for e, err := range j.Entries(ctx, journal.Query{Session: session, Kinds: []record.Kind{record.KindState}, Newest: true}) {
 		if err != nil {
 			return none, err
 		}

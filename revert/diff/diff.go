@@ -11,7 +11,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -106,7 +105,7 @@ func (s Source) find(ctx context.Context, id string) (*revert.Txn, []*revert.Cal
 		return nil, nil, Diff{}, err
 	}
 	d, txn := Diff{}, id
-	for e, err := range s.Journal.Entries(ctx, journal.Query{Call: id, Kinds: []kind.Kind{kind.Reverting}, Limit: 1}) {
+	for e, err := range s.Journal.Entries(ctx, journal.Query{Call: id, Kinds: []record.Kind{record.KindReverting}, Limit: 1}) {
 		if err != nil {
 			return nil, nil, d, err
 		}
@@ -135,7 +134,7 @@ func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) (
 		of[c.Ref.Call] = c
 	}
 	n := map[string]int{}
-	for e, err := range s.Journal.Entries(ctx, journal.Query{Txn: t.ID, Kinds: []kind.Kind{kind.Changed}}) {
+	for e, err := range s.Journal.Entries(ctx, journal.Query{Txn: t.ID, Kinds: []record.Kind{record.KindChanged}}) {
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,6 @@ import (
 	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -220,7 +219,7 @@ func newTestEnv(t *testing.T) *testEnv {
 	again, err := rv.Redo(ctx, rep.Undo, "kim")
 	require.NoError(t, err)
 	r.ids = []string{"t_first", "t_later", "c_1", "c_2", rep.Undo, again.Undo}
-	for e, err := range r.journal.Entries(ctx, journal.Query{Txn: rep.Undo, Kinds: []kind.Kind{kind.Reverting}}) {
+	for e, err := range r.journal.Entries(ctx, journal.Query{Txn: rep.Undo, Kinds: []record.Kind{record.KindReverting}}) {
 		require.NoError(t, err)
 		r.ids = append(r.ids, e.Header.Call)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -69,7 +68,7 @@ func (s Source) fill(ctx context.Context, w revert.Environment, deltas []Delta, 
 	if len(missing) == 0 {
 		return nil
 	}
-	kinds := []kind.Kind{kind.Changed, kind.Reverting}
+	kinds := []record.Kind{record.KindChanged, record.KindReverting}
 	for e, err := range s.Journal.Entries(ctx, journal.Query{Kinds: kinds, After: since - 1}) {
 		if err != nil {
 			return err

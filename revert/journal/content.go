@@ -5,12 +5,11 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/revert/effect"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
 // naming lists the kinds of record that name content.
-var naming = []kind.Kind{kind.Changed, kind.State, kind.Reverting}
+var naming = []record.Kind{record.KindChanged, record.KindState, record.KindReverting}
 
 // blobsIn returns the content that an entry names.
 func blobsIn(e record.Entry) ([]effect.BlobRef, error) {
@@ -21,7 +20,7 @@ func blobsIn(e record.Entry) ([]effect.BlobRef, error) {
 	if err != nil {
 		return nil, err
 	}
-	return record.Blobs(r.Body), nil
+	return r.Blobs(), nil
 }
 
 // Blobs calls fn for each mention of a blob in an entry after a position, with

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/remit-dev/remit/revert/effect"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -148,7 +147,7 @@ type Query struct {
 	Session string
 	Txn     string
 	Call    string
-	Kinds   []kind.Kind
+	Kinds   []record.Kind
 	After   int64    // only positions greater than this
 	About   []string // only entries whose body contains one of these texts, byte by byte
 	Newest  bool     // newest first

@@ -8,7 +8,6 @@ import (
 
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -26,7 +25,7 @@ func ExampleMemory() {
 	defer func() { _ = j.Close() }()
 
 	began, err := record.Seal(record.Record{
-		Header: record.Header{Kind: kind.Begun, Txn: "t_1", At: time.Unix(0, 0)},
+		Header: record.Header{Kind: record.KindBegun, Txn: "t_1", At: time.Unix(0, 0)},
 		Body:   &record.Begun{Owner: j.Owner()},
 	}, make([]byte, record.SaltSize))
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -50,10 +49,10 @@ func testErase(t *testing.T, s store) {
 	t.Run("what binds more than the call stays", func(t *testing.T) {
 		j := s.fresh(t)
 		run(t, j, "t", true)
-		labelled := seal(record.Header{Kind: kind.Labelled, Session: "s", Call: "c_t"}, &record.Labelled{Labels: []string{"private"}})
+		labelled := seal(record.Header{Kind: record.KindLabelled, Session: "s", Call: "c_t"}, &record.Labelled{Labels: []string{"private"}})
 		require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{labelled}, Durable: true}))
 		require.NoError(t, j.Append(t.Context(), eraseOf("t")))
-		require.NotEmpty(t, read(t, j, journal.Query{Kinds: []kind.Kind{kind.Labelled}})[0].Body)
+		require.NotEmpty(t, read(t, j, journal.Query{Kinds: []record.Kind{record.KindLabelled}})[0].Body)
 	})
 
 	t.Run("twice is once", func(t *testing.T) {
@@ -157,7 +156,7 @@ func eraseOf(txn string) journal.Batch {
 	return journal.Batch{
 		Erase: []string{"c_" + txn}, Durable: true,
 		Entries: []record.Entry{seal(
-			record.Header{Kind: kind.Erased, Session: "s", Txn: txn, Call: "c_" + txn},
+			record.Header{Kind: record.KindErased, Session: "s", Txn: txn, Call: "c_" + txn},
 			&record.Erased{Cause: "asked", By: "kim", Why: "for a test", Tool: record.ToolRef{Name: "tool"}, As: string(revert.PhaseDone), Left: true},
 		)},
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -42,8 +41,8 @@ func testFsck(t *testing.T, s store) {
 		own := begun(t, j, "t", &record.Begun{Owner: j.Owner()})
 		missing := inline(content(10, 1)).Ref()
 		require.NoError(t, j.Append(t.Context(), journal.Batch{Fence: own, Entries: []record.Entry{
-			seal(record.Header{Kind: kind.Started, Txn: "t", Call: "c"}, started()),
-			seal(record.Header{Kind: kind.Changed, Txn: "t", Call: "c"}, changed(missing)),
+			seal(record.Header{Kind: record.KindStarted, Txn: "t", Call: "c"}, started()),
+			seal(record.Header{Kind: record.KindChanged, Txn: "t", Call: "c"}, changed(missing)),
 		}}))
 		requireProblems(t, j, journal.Head{}, revert.Problem{Pos: 3}, missing.Digest)
 	})
@@ -52,7 +51,7 @@ func testFsck(t *testing.T, s store) {
 		j := s.fresh(t)
 		own := begun(t, j, "t", &record.Begun{Owner: j.Owner()})
 		require.NoError(t, j.Append(t.Context(), journal.Batch{Fence: own, Entries: []record.Entry{
-			seal(record.Header{Kind: kind.Done, Txn: "t", Call: "c"}, &record.Done{Output: json.RawMessage("null")}),
+			seal(record.Header{Kind: record.KindDone, Txn: "t", Call: "c"}, &record.Done{Output: json.RawMessage("null")}),
 		}, End: true}))
 		requireProblems(t, j, journal.Head{}, revert.Problem{Pos: 1}, "done of call c before it started")
 	})
@@ -71,7 +70,7 @@ func testFsck(t *testing.T, s store) {
 
 		j = s.fresh(t)
 		begun(t, j, "t", &record.Begun{Owner: j.Owner()})
-		require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{seal(record.Header{Kind: kind.Committed, Txn: "t"}, &record.Committed{})}}))
+		require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{seal(record.Header{Kind: record.KindCommitted, Txn: "t"}, &record.Committed{})}}))
 		requireProblems(t, j, journal.Head{}, revert.Problem{}, "its records say committed")
 	})
 
@@ -94,7 +93,7 @@ func begun(t *testing.T, j journal.Journal, txn string, b *record.Begun) journal
 	t.Helper()
 	own := journal.Ownership{Txn: txn, Owner: j.Owner()}
 	require.NoError(t, j.Append(t.Context(), journal.Batch{
-		Entries: []record.Entry{seal(record.Header{Kind: kind.Begun, Txn: txn}, b)},
+		Entries: []record.Entry{seal(record.Header{Kind: record.KindBegun, Txn: txn}, b)},
 		Take:    journal.OwnerChange{To: own}, Fence: own, Durable: true,
 	}))
 	return own
@@ -106,7 +105,7 @@ func run(t *testing.T, j journal.Journal, txn string, commit bool) {
 	t.Helper()
 	own := begun(t, j, txn, &record.Begun{Owner: j.Owner()})
 	call := record.Header{Session: "s", Txn: txn, Call: "c_" + txn}
-	of := func(kind kind.Kind) record.Header {
+	of := func(kind record.Kind) record.Header {
 		h := call
 		h.Kind = kind
 		return h
@@ -114,14 +113,14 @@ func run(t *testing.T, j journal.Journal, txn string, commit bool) {
 	small, large := keep(t, j, content(100, 9)), keep(t, j, content(journal.InlineMax+1, 9))
 	require.NoError(t, j.Append(t.Context(), journal.Batch{
 		Fence: own, Claims: []string{"r_" + txn}, Blobs: []journal.Blob{small, large}, Durable: true,
-		Entries: []record.Entry{seal(of(kind.Started), started()), seal(of(kind.Changed), changed(small.Ref(), large.Ref()))},
+		Entries: []record.Entry{seal(of(record.KindStarted), started()), seal(of(record.KindChanged), changed(small.Ref(), large.Ref()))},
 	}))
 	require.NoError(t, j.Append(t.Context(), journal.Batch{Fence: own, Durable: true, Entries: []record.Entry{
-		seal(of(kind.Done), &record.Done{Output: json.RawMessage(`"secret"`), OutputDigest: digest(nil)}),
+		seal(of(record.KindDone), &record.Done{Output: json.RawMessage(`"secret"`), OutputDigest: digest(nil)}),
 	}}))
 	if commit {
 		require.NoError(t, j.Append(t.Context(), journal.Batch{Fence: own, Durable: true, End: true, Entries: []record.Entry{
-			seal(record.Header{Kind: kind.Committed, Session: "s", Txn: txn}, &record.Committed{}),
+			seal(record.Header{Kind: record.KindCommitted, Session: "s", Txn: txn}, &record.Committed{}),
 		}}))
 	}
 }

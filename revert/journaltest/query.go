@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -17,7 +16,7 @@ func testQuery(t *testing.T, s store) {
 	j := s.fresh(t)
 	all := fill(t, j)
 	// A kind that is queried and never written, and one entry beyond all.
-	kinds := append(someKinds(), kind.UndoneBy)
+	kinds := append(someKinds(), record.KindUndoneBy)
 
 	t.Run("every query selects what a filter over everything does", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -79,8 +78,8 @@ func testQuery(t *testing.T, s store) {
 	})
 }
 
-func someKinds() []kind.Kind {
-	return []kind.Kind{kind.Invalid, kind.Noted, kind.Savepoint, kind.Committed}
+func someKinds() []record.Kind {
+	return []record.Kind{record.KindInvalid, record.KindNoted, record.KindSavepoint, record.KindCommitted}
 }
 
 // fill appends entries with every combination of header fields, in batches of

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -57,7 +56,7 @@ func (o Opener) until(t *testing.T) journal.Journal {
 // Entry returns a sealed entry about an invalid call of the named tool. Equal
 // arguments give equal entries.
 func Entry(h record.Header, tool string) record.Entry {
-	h.Kind = kind.Invalid
+	h.Kind = record.KindInvalid
 	return seal(h, &record.Invalid{Tool: record.ToolRef{Name: tool}, Why: "for a test"})
 }
 
@@ -65,11 +64,11 @@ func Entry(h record.Header, tool string) record.Entry {
 // queries.
 func entry(h record.Header, n int) record.Entry {
 	switch h.Kind {
-	case kind.Noted:
+	case record.KindNoted:
 		return seal(h, &record.Noted{Key: "n", Value: json.RawMessage(fmt.Sprint(n))})
-	case kind.Savepoint:
+	case record.KindSavepoint:
 		return seal(h, &record.Savepoint{Name: fmt.Sprint(n)})
-	case kind.Committed:
+	case record.KindCommitted:
 		return seal(h, &record.Committed{})
 	default:
 		return Entry(h, fmt.Sprint(n))

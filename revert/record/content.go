@@ -2,9 +2,9 @@ package record
 
 import "github.com/remit-dev/remit/revert/effect"
 
-// Blobs lists the content that a record names.
-func Blobs(b Body) (refs []effect.BlobRef) {
-	switch b := b.(type) {
+// Blobs lists the content that the body names.
+func (r Record) Blobs() (refs []effect.BlobRef) {
+	switch b := r.Body.(type) {
 	case *Changed:
 		refs = b.Blobs
 	case *State:

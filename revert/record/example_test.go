@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -12,7 +11,7 @@ import (
 func Example() {
 	salt := make([]byte, record.SaltSize) // outside an example: fresh random bytes
 	e, err := record.Seal(record.Record{
-		Header: record.Header{Kind: kind.Denied, Txn: "t_1", Call: "c_1"},
+		Header: record.Header{Kind: record.KindDenied, Txn: "t_1", Call: "c_1"},
 		Body:   &record.Denied{Tool: record.ToolRef{Name: "file_write"}, Stage: "policy", Why: "it is a system file"},
 	}, salt)
 	if err != nil {
@@ -29,4 +28,11 @@ func Example() {
 	// Output:
 	// denied it is a system file
 	// true
+}
+
+// A person can erase the records of a call. The records that bind a session or
+// a transaction stay.
+func ExampleKind_Erasable() {
+	fmt.Println(record.KindDone.Erasable(), record.KindLabelled.Erasable())
+	// Output: true false
 }

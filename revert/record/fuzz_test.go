@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -21,7 +20,7 @@ func FuzzBody(f *testing.F) {
 	f.Add("nothing", []byte(`{}`))
 	salt := bytes.Repeat([]byte{7}, record.SaltSize)
 	f.Fuzz(func(t *testing.T, what string, body []byte) {
-		e, ok := entryOf(t, kind.Kind(what), body, salt)
+		e, ok := entryOf(t, record.Kind(what), body, salt)
 		if !ok {
 			return
 		}
@@ -46,7 +45,7 @@ func FuzzBody(f *testing.F) {
 }
 
 // entryOf returns an entry that fits its leaf, for any body.
-func entryOf(t *testing.T, k kind.Kind, body, salt []byte) (record.Entry, bool) {
+func entryOf(t *testing.T, k record.Kind, body, salt []byte) (record.Entry, bool) {
 	t.Helper()
 	head, err := canon.Marshal(record.Header{V: record.Version, Kind: k, Session: "s_1"})
 	if err != nil || len(body) == 0 {

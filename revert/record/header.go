@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert/kind"
 )
 
 // decodeHeader decodes a header. Every entry that is read passes here. The fast
@@ -49,7 +48,7 @@ func plainHeader(head []byte) (h Header, ok bool) {
 	if string(rest) != thisVersion || what == nil {
 		return h, false
 	}
-	h.V, h.Kind = Version, kind.Kind(what)
+	h.V, h.Kind = Version, Kind(what)
 	return h, true
 }
 

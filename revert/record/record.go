@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert/kind"
 )
 
 // Version is the version written into each record. A reader rejects versions
@@ -21,7 +20,7 @@ const SaltSize = 16
 // Header is the part of a record that is never erased.
 type Header struct {
 	V       int       `json:"v"`
-	Kind    kind.Kind `json:"kind"`
+	Kind    Kind      `json:"kind"`
 	Session string    `json:"session,omitempty"`
 	Txn     string    `json:"txn,omitempty"`
 	Call    string    `json:"call,omitempty"`

@@ -14,13 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
 // vector is one sealed record of testdata/journal/records.json.
 type vector struct {
-	Kind            kind.Kind       `json:"kind"`
+	Kind            record.Kind     `json:"kind"`
 	Header          record.Header   `json:"header"`
 	Salt            string          `json:"salt"`
 	Body            json.RawMessage `json:"body"`
@@ -60,7 +59,7 @@ func (v vector) entry(t *testing.T) record.Entry {
 }
 
 func TestRecordVectors(t *testing.T) {
-	var kinds []kind.Kind
+	var kinds []record.Kind
 	for _, v := range vectors(t) {
 		kinds = append(kinds, v.Kind)
 		t.Run(string(v.Kind), func(t *testing.T) {
@@ -82,7 +81,7 @@ func TestRecordVectors(t *testing.T) {
 			require.Equal(t, v.Leaf, again.Leaf, "nothing is lost on the way")
 		})
 	}
-	require.Equal(t, kind.All(), slices.Compact(kinds), "each kind has a vector, those of one kind stand together")
+	require.Equal(t, record.Kinds(), slices.Compact(kinds), "each kind has a vector, those of one kind stand together")
 }
 
 func TestDamagedRecords(t *testing.T) {
@@ -151,7 +150,7 @@ func TestRecordsOfANewerRemit(t *testing.T) {
 
 func TestSealRefuses(t *testing.T) {
 	salt := make([]byte, record.SaltSize)
-	sound := record.Record{Header: record.Header{Kind: kind.Savepoint}, Body: &record.Savepoint{Name: "a"}}
+	sound := record.Record{Header: record.Header{Kind: record.KindSavepoint}, Body: &record.Savepoint{Name: "a"}}
 	_, err := record.Seal(sound, salt[1:])
 	require.ErrorContains(t, err, "salt of 15 bytes")
 	other := sound
@@ -159,8 +158,8 @@ func TestSealRefuses(t *testing.T) {
 	_, err = record.Seal(other, salt)
 	require.ErrorContains(t, err, "does not belong")
 	for name, r := range map[string]record.Record{
-		"header": {Header: record.Header{Kind: kind.Savepoint, Session: "\xff"}, Body: sound.Body},
-		"body":   {Header: record.Header{Kind: kind.Noted}, Body: &record.Noted{Value: json.RawMessage("{")}},
+		"header": {Header: record.Header{Kind: record.KindSavepoint, Session: "\xff"}, Body: sound.Body},
+		"body":   {Header: record.Header{Kind: record.KindNoted}, Body: &record.Noted{Value: json.RawMessage("{")}},
 	} {
 		_, err = record.Seal(r, salt)
 		require.ErrorContains(t, err, name)
@@ -174,7 +173,7 @@ func TestSealRefuses(t *testing.T) {
 // TestRecordsAreReadable checks that header and body are one JSON object
 // each.
 func TestRecordsAreReadable(t *testing.T) {
-	r := record.Record{Header: record.Header{V: 1, Kind: kind.Savepoint, Txn: "t_1", At: time.Unix(0, 0).UTC()}, Body: &record.Savepoint{Name: "here"}}
+	r := record.Record{Header: record.Header{V: 1, Kind: record.KindSavepoint, Txn: "t_1", At: time.Unix(0, 0).UTC()}, Body: &record.Savepoint{Name: "here"}}
 	text, err := json.Marshal(r)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"v":1,"kind":"savepoint","txn":"t_1","at":"1970-01-01T00:00:00Z","body":{"name":"here"}}`, string(text))
@@ -183,7 +182,7 @@ func TestRecordsAreReadable(t *testing.T) {
 // TestEveryFieldOfEveryKindRoundTrips fills every field with a distinct value,
 // so that it fails if one is dropped, renamed or confused with another.
 func TestEveryFieldOfEveryKindRoundTrips(t *testing.T) {
-	for _, kind := range kind.All() {
+	for _, kind := range record.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			body, err := record.NewBody(kind)
 			require.NoError(t, err)
@@ -242,7 +241,7 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 // TestKept checks that copies of a kept entry share its decoded body, and that
 // an erased entry keeps nothing of it.
 func TestKept(t *testing.T) {
-	e, err := record.Seal(record.Record{Header: record.Header{Kind: kind.Noted, Call: "c"}, Body: &record.Noted{Key: "k", Value: []byte(`1`)}}, make([]byte, record.SaltSize))
+	e, err := record.Seal(record.Record{Header: record.Header{Kind: record.KindNoted, Call: "c"}, Body: &record.Noted{Key: "k", Value: []byte(`1`)}}, make([]byte, record.SaltSize))
 	require.NoError(t, err)
 	_, err = record.Entry{Head: e.Head, Salt: e.Salt, Body: e.Body, Leaf: "sha256:other"}.Kept()
 	require.ErrorIs(t, err, record.ErrDamaged)

@@ -28,12 +28,14 @@ func (s State) ID(h interface{ Random(p []byte) }) string {
 }
 
 // IsOf reports whether a record's ID names a state of the same tool.
-func (s State) IsOf(id string) bool { return StateTool(id) == s.Tool }
+func (s State) IsOf(id string) bool { return stateTool(id) == s.Tool }
 
 const statePrefix = "v_"
 
 // StateTool returns the tool that the ID of a state's record names.
-func StateTool(id string) string {
+func (h Header) StateTool() string { return stateTool(h.Call) }
+
+func stateTool(id string) string {
 	name := strings.TrimPrefix(id, statePrefix)
 	return name[:max(strings.LastIndexByte(name, '_'), 0)]
 }

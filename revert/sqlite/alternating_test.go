@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
@@ -36,7 +35,7 @@ func TestTurns(t *testing.T) {
 			}
 			for k := range rapid.SampledFrom([]int{1, 1, 2, 4, 4, 5, 8}).Draw(rt, "entries") {
 				e, err := record.Seal(record.Record{
-					Header: record.Header{Kind: kind.Decided, Session: "s", Txn: b.Fence.Txn, Call: fmt.Sprint(i, k)}, Body: &record.Decided{},
+					Header: record.Header{Kind: record.KindDecided, Session: "s", Txn: b.Fence.Txn, Call: fmt.Sprint(i, k)}, Body: &record.Decided{},
 				}, make([]byte, record.SaltSize))
 				require.NoError(rt, err)
 				b.Entries = append(b.Entries, e)

@@ -19,7 +19,6 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
@@ -35,21 +34,21 @@ func fill(t *testing.T, j journal.Journal) (small, large effect.BlobRef) {
 		blobs = append(blobs, blob)
 	}
 	small, large = blobs[0].Ref(), blobs[1].Ref()
-	line := func(txn, call string, kind kind.Kind, body record.Body) record.Entry {
+	line := func(txn, call string, kind record.Kind, body record.Body) record.Entry {
 		e, err := record.Seal(record.Record{Header: record.Header{Kind: kind, Txn: txn, Call: call}, Body: body}, []byte("salt for testing"))
 		require.NoError(t, err)
 		return e
 	}
 	t1, t2 := journal.Ownership{Txn: "t_1", Owner: j.Owner()}, journal.Ownership{Txn: "t_2", Owner: j.Owner()}
 	for _, b := range []journal.Batch{
-		{Take: journal.OwnerChange{To: t1}, Fence: t1, Entries: []record.Entry{line("t_1", "", kind.Begun, &record.Begun{Owner: t1.Owner})}},
+		{Take: journal.OwnerChange{To: t1}, Fence: t1, Entries: []record.Entry{line("t_1", "", record.KindBegun, &record.Begun{Owner: t1.Owner})}},
 		{Fence: t1, Blobs: blobs, Durable: true, Entries: []record.Entry{
-			line("t_1", "c_1", kind.Started, &record.Started{Input: json.RawMessage("{}"), Decision: json.RawMessage("{}")}),
-			line("t_1", "c_1", kind.Changed, &record.Changed{Change: effect.Change{N: 1, Blobs: []effect.BlobRef{small, large}}}),
+			line("t_1", "c_1", record.KindStarted, &record.Started{Input: json.RawMessage("{}"), Decision: json.RawMessage("{}")}),
+			line("t_1", "c_1", record.KindChanged, &record.Changed{Change: effect.Change{N: 1, Blobs: []effect.BlobRef{small, large}}}),
 		}},
-		{Fence: t1, Entries: []record.Entry{line("t_1", "c_1", kind.Done, &record.Done{Output: json.RawMessage("1")})}},
-		{Fence: t1, End: true, Durable: true, Entries: []record.Entry{line("t_1", "", kind.Committed, &record.Committed{})}},
-		{Take: journal.OwnerChange{To: t2}, Fence: t2, Durable: true, Claims: []string{"r"}, Entries: []record.Entry{line("t_2", "", kind.Begun, &record.Begun{Owner: t2.Owner})}},
+		{Fence: t1, Entries: []record.Entry{line("t_1", "c_1", record.KindDone, &record.Done{Output: json.RawMessage("1")})}},
+		{Fence: t1, End: true, Durable: true, Entries: []record.Entry{line("t_1", "", record.KindCommitted, &record.Committed{})}},
+		{Take: journal.OwnerChange{To: t2}, Fence: t2, Durable: true, Claims: []string{"r"}, Entries: []record.Entry{line("t_2", "", record.KindBegun, &record.Begun{Owner: t2.Owner})}},
 	} {
 		require.NoError(t, j.Append(t.Context(), b))
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
@@ -161,7 +160,7 @@ func TestMissingEntriesAreNamed(t *testing.T) {
 	require.EqualValues(t, 4, accepted.Missing)
 	j := open(t, dir)
 	var last record.Record
-	for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []kind.Kind{kind.Accepted}}) {
+	for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []record.Kind{record.KindAccepted}}) {
 		require.NoError(t, err)
 		last, err = record.Unseal(e)
 		require.NoError(t, err)

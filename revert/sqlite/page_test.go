@@ -17,7 +17,6 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
@@ -46,7 +45,7 @@ func ask(ctx context.Context, j *sqlite.Journal, refs ...effect.BlobRef) (a read
 			a.entries = append(a.entries, e.Leaf)
 		}
 	}
-	for _, q := range []journal.Query{{Txn: "t_1"}, {Call: "c_1"}, {Session: "s", Newest: true, Limit: 1}, {Kinds: []kind.Kind{kind.Begun}}} {
+	for _, q := range []journal.Query{{Txn: "t_1"}, {Call: "c_1"}, {Session: "s", Newest: true, Limit: 1}, {Kinds: []record.Kind{record.KindBegun}}} {
 		for _, err := range j.Entries(ctx, q) {
 			add(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // TestPlan checks that an index serves each query for some kinds, a session, a
@@ -17,7 +17,7 @@ import (
 func TestPlan(t *testing.T) {
 	j := open(t, t.TempDir())
 	defer func() { require.NoError(t, j.Close()) }()
-	one, two := []kind.Kind{kind.Revoked}, []kind.Kind{kind.Revoked, kind.Remembered, kind.Revoked}
+	one, two := []record.Kind{record.KindRevoked}, []record.Kind{record.KindRevoked, record.KindRemembered, record.KindRevoked}
 	for _, tt := range []struct {
 		q     journal.Query
 		index string
@@ -49,11 +49,11 @@ func TestPlanWithoutIndex(t *testing.T) {
 	j := open(t, t.TempDir())
 	defer func() { require.NoError(t, j.Close()) }()
 	for _, tt := range []struct {
-		kinds  []kind.Kind
+		kinds  []record.Kind
 		search int
 	}{
-		{[]kind.Kind{kind.Begun}, 0},
-		{[]kind.Kind{kind.Committed, kind.Aborted, kind.Begun, kind.Revoked, kind.Started, kind.Done}, 2},
+		{[]record.Kind{record.KindBegun}, 0},
+		{[]record.Kind{record.KindCommitted, record.KindAborted, record.KindBegun, record.KindRevoked, record.KindStarted, record.KindDone}, 2},
 	} {
 		for _, newest := range []bool{false, true} {
 			plan, err := j.Plan(journal.Query{Kinds: tt.kinds, Newest: newest})

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -146,7 +145,7 @@ func (s *readRange) shorten(page []row, newest, atEnd bool) {
 // each from its own range, so a query for rare kinds reads nothing else.
 func selectEntries(q journal.Query, s readRange, limit int) (query string, args []any) {
 	var b strings.Builder
-	parts := [][]kind.Kind{q.Kinds}
+	parts := [][]record.Kind{q.Kinds}
 	if q.Call+q.Txn+q.Session == "" && len(q.Kinds) > 0 {
 		parts = splitKinds(q.Kinds)
 	}
@@ -165,18 +164,18 @@ func selectEntries(q journal.Query, s readRange, limit int) (query string, args 
 }
 
 // notIndexed reports whether no index has a kind; see seldom.
-func notIndexed(k kind.Kind) bool {
-	return k == kind.Begun || k == kind.Started || k == kind.Done || k == kind.Committed
+func notIndexed(k record.Kind) bool {
+	return k == record.KindBegun || k == record.KindStarted || k == record.KindDone || k == record.KindCommitted
 }
 
 // splitKinds returns each indexed kind alone, and the other kinds together.
-func splitKinds(kinds []kind.Kind) (parts [][]kind.Kind) {
-	var rest []kind.Kind
+func splitKinds(kinds []record.Kind) (parts [][]record.Kind) {
+	var rest []record.Kind
 	for _, k := range slices.Compact(slices.Sorted(slices.Values(kinds))) {
 		if notIndexed(k) {
 			rest = append(rest, k)
 		} else {
-			parts = append(parts, []kind.Kind{k})
+			parts = append(parts, []record.Kind{k})
 		}
 	}
 	if len(rest) > 0 {
@@ -186,7 +185,7 @@ func splitKinds(kinds []kind.Kind) (parts [][]kind.Kind) {
 }
 
 // selectSome writes the part of a query that uses one index.
-func selectSome(b *strings.Builder, q journal.Query, s readRange, kinds []kind.Kind) []any {
+func selectSome(b *strings.Builder, q journal.Query, s readRange, kinds []record.Kind) []any {
 	b.WriteString("SELECT entries.pos AS pos, kind, session, txn, call, head, salt, body, leaf, digest FROM entries" +
 		" LEFT JOIN bodies ON bodies.pos = entries.pos LEFT JOIN erased ON erased.pos = entries.pos WHERE entries.pos > ? AND entries.pos <= ?")
 	args := []any{s.after, s.upTo}

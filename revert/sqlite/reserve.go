@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -111,14 +110,14 @@ func ends(b journal.Batch) bool {
 	if len(b.Entries) == 0 {
 		return len(b.Claims) == 0
 	}
-	link := slices.ContainsFunc(b.Entries, func(e record.Entry) bool { return e.Header.Kind == kind.UndoneBy })
+	link := slices.ContainsFunc(b.Entries, func(e record.Entry) bool { return e.Header.Kind == record.KindUndoneBy })
 	for _, e := range b.Entries {
 		switch e.Header.Kind {
-		case kind.Done, kind.Landed, kind.Failed, kind.Unknown, kind.Verified, kind.Decided,
-			kind.Dropped, kind.Revoked, kind.Adopted, kind.NestEnded,
-			kind.Reverting, kind.State, kind.Reverted, kind.RevertedTo, kind.UndoneBy, kind.Erased,
-			kind.Aborting, kind.Aborted, kind.Committed, kind.Accepted:
-		case kind.Begun:
+		case record.KindDone, record.KindLanded, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindDecided,
+			record.KindDropped, record.KindRevoked, record.KindAdopted, record.KindNestEnded,
+			record.KindReverting, record.KindState, record.KindReverted, record.KindRevertedTo, record.KindUndoneBy, record.KindErased,
+			record.KindAborting, record.KindAborted, record.KindCommitted, record.KindAccepted:
+		case record.KindBegun:
 			if !link {
 				return false
 			}

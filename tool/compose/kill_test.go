@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/compose"
@@ -78,7 +78,7 @@ func TestPartsOfADeadProcess(t *testing.T) {
 			found, err := rt.Recover(ctx)
 			require.NoError(t, err, "%+v", found)
 			txn := ""
-			for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}, Limit: 1}) {
+			for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}, Limit: 1}) {
 				require.NoError(t, err)
 				txn = e.Header.Txn
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/internal/toolstate"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -232,7 +232,7 @@ func (p plan) remembered(ctx context.Context, rt *agent.Runtime, t clientView) (
 // may have been released again after it, if it had no effect or its tool is
 // idempotent.
 func ended(ctx context.Context, rt *agent.Runtime, found revert.RecoveredCall) bool {
-	for e, err := range rt.Journal().Entries(ctx, journal.Query{Call: found.Call, Kinds: []kind.Kind{kind.Failed, kind.Unknown}}) {
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{Call: found.Call, Kinds: []record.Kind{record.KindFailed, record.KindUnknown}}) {
 		if err == nil && string(e.Header.Kind) == string(found.Outcome) {
 			return true
 		}
@@ -396,7 +396,7 @@ func (p plan) announced(ctx context.Context, w *simWorld, rt *agent.Runtime) (f 
 			return f
 		}
 		switch e.Header.Kind {
-		case kind.Started, kind.Changed, kind.Reverting:
+		case record.KindStarted, record.KindChanged, record.KindReverting:
 			_, _ = records.Write(e.Body)
 		default:
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -131,7 +131,7 @@ func TestReadThatAddsALabel(t *testing.T) {
 	_, err = revert.Load(ctx, j, out.Txn)
 	require.NoError(t, err)
 	n := 0
-	for _, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Labelled}}) {
+	for _, err := range j.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindLabelled}}) {
 		require.NoError(t, err)
 		n++
 	}

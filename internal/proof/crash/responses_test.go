@@ -11,7 +11,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -26,18 +26,18 @@ func TestTold(t *testing.T) {
 		details  perm.Details
 		do       func(*testing.T, *agent.Runtime, *agent.Session) tool.Status
 		want     tool.Status
-		on       kind.Kind // kind of the record with the result
+		on       record.Kind // kind of the record with the result
 	}{
 		"a result": {perm.Allow, perm.Details{}, func(t *testing.T, _ *agent.Runtime, s *agent.Session) tool.Status {
 			return asked(t, s, "broken")
-		}, tool.StatusFailed, kind.Failed},
-		"a denial":   {perm.Deny, perm.Details{}, think, tool.StatusDenied, kind.Denied},
-		"a question": {perm.Ask, perm.Details{}, think, tool.StatusPending, kind.Asked},
-		"a label":    {perm.Allow, perm.Details{Labels: []string{"seen"}}, think, tool.StatusDone, kind.Labelled},
+		}, tool.StatusFailed, record.KindFailed},
+		"a denial":   {perm.Deny, perm.Details{}, think, tool.StatusDenied, record.KindDenied},
+		"a question": {perm.Ask, perm.Details{}, think, tool.StatusPending, record.KindAsked},
+		"a label":    {perm.Allow, perm.Details{Labels: []string{"seen"}}, think, tool.StatusDone, record.KindLabelled},
 		"a call that is held": {perm.Hold, perm.Details{}, func(t *testing.T, _ *agent.Runtime, s *agent.Session) tool.Status {
 			return asked(t, s, "mail")
-		}, tool.StatusHeld, kind.Held},
-		"a call that is not released": {perm.Hold, perm.Details{}, notReleased, tool.StatusDenied, kind.Failed},
+		}, tool.StatusHeld, record.KindHeld},
+		"a call that is not released": {perm.Hold, perm.Details{}, notReleased, tool.StatusDenied, record.KindFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -56,7 +56,7 @@ func TestTold(t *testing.T) {
 			require.Equal(t, tt.want, tt.do(t, rt, s))
 			require.NoError(t, rt.Close())
 			w.journal.Cut(w.journal.Pending())
-			for _, err := range w.journal.Open().Entries(t.Context(), journal.Query{Kinds: []kind.Kind{tt.on}}) {
+			for _, err := range w.journal.Open().Entries(t.Context(), journal.Query{Kinds: []record.Kind{tt.on}}) {
 				require.NoError(t, err)
 				return
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool/wire"
 )
 
@@ -53,15 +53,15 @@ func (f Framework) undo(t *testing.T) {
 	require.Equal(t, before[".git/config"], wrote[".git/config"])
 
 	kinds := w.journal(id)
-	for call, want := range map[string][]kind.Kind{
-		"call_1": {kind.Started, kind.Done}, "call_2": {kind.Denied},
-		"call_3": {kind.Started, kind.Done}, "call_4": {kind.Started, kind.Done},
+	for call, want := range map[string][]record.Kind{
+		"call_1": {record.KindStarted, record.KindDone}, "call_2": {record.KindDenied},
+		"call_3": {record.KindStarted, record.KindDone}, "call_4": {record.KindStarted, record.KindDone},
 	} {
 		for _, kind := range want {
 			require.Contains(t, kinds[w.session.CallID(call)], kind, "the journal knows %s by its id: %v", call, kinds)
 		}
 	}
-	require.NotContains(t, kinds[w.session.CallID("call_2")], kind.Started)
+	require.NotContains(t, kinds[w.session.CallID("call_2")], record.KindStarted)
 
 	report, err := w.session.Revert(t.Context(), id, revert.Options{})
 	require.NoError(t, err)

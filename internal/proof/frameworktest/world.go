@@ -20,7 +20,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin"
 )
@@ -106,8 +106,8 @@ func (w *testEnv) tree() map[string]string {
 }
 
 // journal returns the records of each call of a transaction.
-func (w *testEnv) journal(txn string) map[string][]kind.Kind {
-	out := map[string][]kind.Kind{}
+func (w *testEnv) journal(txn string) map[string][]record.Kind {
+	out := map[string][]record.Kind{}
 	for e, err := range w.rt.Journal().Entries(w.t.Context(), journal.Query{Txn: txn}) {
 		require.NoError(w.t, err)
 		out[e.Header.Call] = append(out[e.Header.Call], e.Header.Kind)

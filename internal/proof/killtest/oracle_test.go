@@ -12,7 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -50,7 +50,7 @@ func (c *chain) judgeTxn(t *revert.Txn) (unknown int, wrong error) {
 	switch {
 	case len(told) > 0:
 		wants = revert.TxnRevertedPartial
-	case t.End == kind.Committed && len(t.UndoneBy) == 0:
+	case t.End == record.KindCommitted && len(t.UndoneBy) == 0:
 		wants = revert.TxnCommitted // there was nothing to revert
 	}
 	if t.State() != wants {
@@ -143,9 +143,9 @@ func (c *chain) promises(ctx context.Context, p *program) error {
 		kept := true
 		switch word[0] {
 		case "committed":
-			kept = t.End == kind.Committed
+			kept = t.End == record.KindCommitted
 		case "reverted", "revert":
-			kept = t.End == kind.Aborted || len(t.UndoneBy) > 0
+			kept = t.End == record.KindAborted || len(t.UndoneBy) > 0
 		case "call":
 			call, there := t.Call(word[2])
 			kept = word[3] != "done" && word[3] != "held" || there && (call.Done != nil || word[3] == "held" && call.Held != nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -144,7 +144,7 @@ func (p *program) worker(ctx context.Context, steps []step) error {
 
 // forward returns the transactions that did work, oldest first.
 func (p *program) forward(ctx context.Context) (all []*revert.Txn, err error) {
-	for e, err := range p.journal.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
+	for e, err := range p.journal.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}}) {
 		if err != nil {
 			return nil, err
 		}

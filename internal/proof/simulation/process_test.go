@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/proof/opcheck"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // process is an opening of the journal with a runtime. It is its own host.
@@ -213,17 +213,17 @@ func (w *simWorld) accepted(b journal.Batch, owner string) {
 	}
 	for _, e := range b.Entries {
 		switch e.Header.Kind {
-		case kind.Started:
+		case record.KindStarted:
 			w.coming = append(w.coming, opcheck.Event{Kind: opcheck.Announced, Txn: e.Header.Txn, Call: e.Header.Call, Key: e.Header.Call})
-		case kind.Changed:
+		case record.KindChanged:
 			w.say(opcheck.Event{Kind: opcheck.Touched, Txn: e.Header.Txn, Resource: resourceIn(e.Body)})
-		case kind.Reverting:
+		case record.KindReverting:
 			for _, resource := range b.Claims {
 				w.say(opcheck.Event{Kind: opcheck.Touched, Txn: e.Header.Txn, Resource: resource})
 			}
-		case kind.Unknown:
+		case record.KindUnknown:
 			w.say(opcheck.Event{Kind: opcheck.Doubted, Txn: e.Header.Txn})
-		case kind.Begun:
+		case record.KindBegun:
 			w.began(e.Header.Txn, e.Body)
 		default:
 		}

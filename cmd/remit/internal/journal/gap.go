@@ -9,7 +9,6 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -24,7 +23,7 @@ type gap struct {
 
 // gapsAfter lists the gaps after a position, oldest first.
 func gapsAfter(ctx context.Context, j journal.Journal, pos int64) (gaps []gap, err error) {
-	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Accepted}, After: pos}) {
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindAccepted}, After: pos}) {
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +63,7 @@ func (t target) gaps(ctx context.Context, j journal.Journal, id string) ([]gap, 
 	if err != nil || t.last || len(gaps) == 0 {
 		return gaps, err
 	}
-	end, err := firstPos(ctx, j, journal.Query{Txn: txn, Kinds: []kind.Kind{kind.Committed, kind.Aborted}, Limit: 1})
+	end, err := firstPos(ctx, j, journal.Query{Txn: txn, Kinds: []record.Kind{record.KindCommitted, record.KindAborted}, Limit: 1})
 	if end.Pos > 0 {
 		gaps = slices.DeleteFunc(gaps, func(g gap) bool { return g.pos > end.Pos })
 	}

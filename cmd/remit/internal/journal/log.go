@@ -11,7 +11,6 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -81,7 +80,7 @@ func writeLog(ctx context.Context, a *cli.App, p *state.Workspace, only string, 
 		behind, err := target{id: only}.gaps(ctx, j, only)
 		return errors.Join(show(only, behind), err)
 	}
-	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}, Newest: true}) {
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}, Newest: true}) {
 		switch {
 		case err != nil && e.Pos != 0:
 			damage = append(damage, fmt.Errorf("a transaction: %w", err))

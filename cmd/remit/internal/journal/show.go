@@ -12,7 +12,6 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -116,7 +115,7 @@ func callsIn(t *revert.Txn) []*revert.Call {
 
 // findUndo returns the call that the revert with an ID reverted.
 func findUndo(ctx context.Context, j journal.Journal, id string) (*revert.Txn, []*revert.Call, error) {
-	q := journal.Query{Call: id, Kinds: []kind.Kind{kind.Reverting}, Limit: 1}
+	q := journal.Query{Call: id, Kinds: []record.Kind{record.KindReverting}, Limit: 1}
 	for e, err := range j.Entries(ctx, q) {
 		if err != nil {
 			return nil, nil, err

@@ -16,7 +16,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -255,7 +254,7 @@ func fillTool(a *cli.App, ask *recordedRequest, c *revert.Call) (called tool.Too
 // call.
 func readCaller(ctx context.Context, j journal.Journal, session string, c *revert.Call) (p perm.Principal, s perm.SessionFacts, err error) {
 	s.ID = session
-	q := journal.Query{Session: session, Kinds: []kind.Kind{kind.Session, kind.Labelled}}
+	q := journal.Query{Session: session, Kinds: []record.Kind{record.KindSession, record.KindLabelled}}
 	for e, err := range j.Entries(ctx, q) {
 		if err != nil {
 			return p, s, err

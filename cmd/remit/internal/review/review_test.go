@@ -14,7 +14,6 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin"
-
 	"github.com/remit-dev/remit/verify"
 )
 

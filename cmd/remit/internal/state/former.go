@@ -10,7 +10,6 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
@@ -103,7 +102,7 @@ func workspaceIn(ctx context.Context, dir string) (rec record.Root, err error) {
 	if err != nil {
 		return rec, err
 	}
-	q := journal.Query{Kinds: []kind.Kind{kind.Session}, Newest: true}
+	q := journal.Query{Kinds: []record.Kind{record.KindSession}, Newest: true}
 	_, err = firstSession(ctx, j, q, func(body *record.Session) (ok bool) {
 		rec, ok = workspaceOf(body)
 		return ok

@@ -11,7 +11,6 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -42,7 +41,7 @@ func IsFolder(a *cli.App, folder string, rec record.Root) bool {
 // path.
 func (p *Workspace) CheckOwner(ctx context.Context, a *cli.App, j journal.Journal, folder string) error {
 	var newest record.Root
-	same, err := firstSession(ctx, j, journal.Query{Kinds: []kind.Kind{kind.Session}, Newest: true}, func(body *record.Session) bool {
+	same, err := firstSession(ctx, j, journal.Query{Kinds: []record.Kind{record.KindSession}, Newest: true}, func(body *record.Session) bool {
 		rec, ok := workspaceOf(body)
 		if ok && newest.Path == "" {
 			newest = rec

@@ -10,7 +10,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -26,7 +25,7 @@ func workspaceOf(body *record.Session) (r record.Root, ok bool) {
 
 // sessionRecord returns the record of a session, nil if there is none.
 func sessionRecord(ctx context.Context, j journal.Journal, session string) (*record.Session, error) {
-	return firstSession(ctx, j, journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}, func(*record.Session) bool { return true })
+	return firstSession(ctx, j, journal.Query{Session: session, Kinds: []record.Kind{record.KindSession}, Limit: 1}, func(*record.Session) bool { return true })
 }
 
 // firstSession returns the first session record for which is returns true, nil
@@ -75,7 +74,7 @@ type Principal struct {
 
 // PrincipalOf reads the principal of a session.
 func PrincipalOf(ctx context.Context, j journal.Journal, session string) (who Principal, err error) {
-	q := journal.Query{Session: session, Kinds: []kind.Kind{kind.Session}, Limit: 1}
+	q := journal.Query{Session: session, Kinds: []record.Kind{record.KindSession}, Limit: 1}
 	for e, err := range j.Entries(ctx, q) {
 		if err != nil {
 			return who, err

@@ -6,12 +6,12 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // EachTxn calls fn with the ids of all transactions, newest first.
 func EachTxn(ctx context.Context, j journal.Journal, fn func(id string) error) error {
-	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}, Newest: true}) {
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}, Newest: true}) {
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -55,7 +54,7 @@ type Latency struct {
 // ends with an error where a transaction cannot be told.
 func Read(ctx context.Context, j journal.Journal) ([]ToolStats, error) {
 	rows := map[[2]string]*row{}
-	for e, err := range j.Entries(ctx, journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
+	for e, err := range j.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}}) {
 		if err != nil {
 			return nil, err
 		}

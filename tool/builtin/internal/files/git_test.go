@@ -16,13 +16,12 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
+	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/internal/files"
-
-	handle "github.com/remit-dev/remit/ctxperm/files"
 )
 
 // trap is a way to have the user's git run code, by calls of file tools alone.

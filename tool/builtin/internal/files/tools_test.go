@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/handleaccess"
 	"github.com/remit-dev/remit/internal/host"
@@ -20,8 +21,6 @@ import (
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin/internal/files"
 	"github.com/remit-dev/remit/verify"
-
-	handle "github.com/remit-dev/remit/ctxperm/files"
 )
 
 func session(t *testing.T) (dir string, tx *agent.Txn) {

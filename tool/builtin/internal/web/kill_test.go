@@ -21,7 +21,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/kind"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -189,7 +189,7 @@ func (s *service) recovered(t *testing.T, state string) (unknown bool) {
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		require.NoError(t, err)
 	}
-	for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []kind.Kind{kind.Begun}}) {
+	for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []record.Kind{record.KindBegun}}) {
 		require.NoError(t, err)
 		txn, err := revert.Load(t.Context(), j, e.Header.Txn)
 		require.NoError(t, err)
