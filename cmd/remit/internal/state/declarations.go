@@ -70,7 +70,7 @@ func Declare(ctx context.Context, a *cli.App, d *Declarations, folders, secrets 
 // of the ones that they describe. The definitions must lie outside every folder
 // that calls can change.
 func DefinedTools(a *cli.App, definitions, folders []string) (all tool.Registry, err error) {
-	tools := a.Env.BuiltinTools()
+	tools := a.BuiltinTools()
 	for _, dir := range definitions {
 		if dir == "" {
 			return all, cli.UsageProblem("--definitions names no folder; is a variable not set?")
@@ -105,7 +105,7 @@ func DefinedTools(a *cli.App, definitions, folders []string) (all tool.Registry,
 // built-in tools.
 func LoadDefinitions(a *cli.App, files fs.FS) ([]tool.Tool, error) {
 	implementations := map[string]define.Implementation{}
-	for _, t := range a.Env.BuiltinTools() {
+	for _, t := range a.BuiltinTools() {
 		implementations["builtin/"+t.Name()] = define.FromTool(t)
 	}
 	return define.Load(files, implementations, define.AllowUnused())
@@ -166,5 +166,5 @@ func Tools(a *cli.App) []tool.Tool {
 	if a.DeclaredTools != nil {
 		return slices.Clone(a.DeclaredTools)
 	}
-	return a.Env.BuiltinTools()
+	return a.BuiltinTools()
 }
