@@ -43,7 +43,7 @@ func TestAnApprovalIsNotOfTheAdjustedTool(t *testing.T) {
 }
 
 // TestAnAdjustedToolKeepsWithin: a built-in tool whose needs are narrower writes there and
-// nowhere else, and its calls are taken back.
+// nowhere else, and its calls are reverted.
 func TestAnAdjustedToolKeepsWithin(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "docs"), 0o755))

@@ -37,7 +37,7 @@ func held(there chan<- struct{}, release <-chan struct{}, then execute) execute 
 }
 
 // TestRevertWaitsForCallsInFlight: whichever way an open transaction is taken
-// back, what a running call still does is taken back too.
+// back, what a running call still does is reverted too.
 func TestRevertWaitsForCallsInFlight(t *testing.T) {
 	for name, back := range map[string]func(context.Context, *agent.Runtime, *agent.Session, *agent.Txn) (revert.Report, error){
 		"transaction": func(ctx context.Context, _ *agent.Runtime, _ *agent.Session, tx *agent.Txn) (revert.Report, error) {
@@ -304,7 +304,7 @@ func TestLaterWriterWaits(t *testing.T) {
 
 // TestParallelCallsOnFewFiles: calls that change the same files at once, each
 // several of them and some twice, are each verified by themselves, and the
-// transaction is taken back whole. A call that would wait in a circle fails
+// transaction is reverted whole. A call that would wait in a circle fails
 // without effect, and so does one whose folder went with it.
 func TestParallelCallsOnFewFiles(t *testing.T) {
 	for seed := range uint64(20) {

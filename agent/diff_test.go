@@ -46,7 +46,7 @@ func contents(t *testing.T, dir string) map[string]string {
 }
 
 // TestDiffIsAPatch compares with git: applied to what was there before, the patch
-// of a random transaction gives what it left, also once it was taken back; and that
+// of a random transaction gives what it left, also once it was reverted; and that
 // of its undo the reverse.
 func TestDiffIsAPatch(t *testing.T) {
 	git, err := exec.LookPath("git")
@@ -96,7 +96,7 @@ func TestDiffIsAPatch(t *testing.T) {
 		require.Equal(t, before, contents(t, dir))
 		d, err = rt.Diff(ctx, tx.ID())
 		require.NoError(t, err)
-		require.Equal(t, patch, patchOf(t, d), "seed %d: the same once it was taken back", seed)
+		require.Equal(t, patch, patchOf(t, d), "seed %d: the same once it was reverted", seed)
 		// Resources percent-encode their segments; git does not.
 		patch = strings.NewReplacer("%20", " ", "%22", `\"`).Replace(patch)
 		if fmt.Sprint(before) == fmt.Sprint(after) {

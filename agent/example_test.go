@@ -54,7 +54,7 @@ func Example() {
 	// <nil>
 }
 
-// What a tool holds for a session is taken back with the calls that left it.
+// What a tool holds for a session is reverted with the calls that left it.
 func ExampleSession_Revert_state() {
 	ctx := context.Background()
 	type list struct{ Items []string }

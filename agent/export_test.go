@@ -36,5 +36,5 @@ func (rt *Runtime) AmountOf(ctx context.Context, call string) (string, error) {
 	return string(in.Amount), err
 }
 
-// MostGiven is how many URLs a session can be given.
-const MostGiven = mostGiven
+// MaxUserURLs is how many URLs a session can be given.
+const MaxUserURLs = maxUserURLs

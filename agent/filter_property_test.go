@@ -323,7 +323,7 @@ func (w *filteredWorld) tool(t *testing.T, name string) tool.Tool {
 					return nil
 				}
 			}
-			return errors.New("nothing to take back by this output")
+			return errors.New("nothing to revert by this output")
 		}
 	}
 	tl, err := tool.FromSpec(s)
@@ -349,14 +349,14 @@ func (w *filteredWorld) check(asks []agent.BatchCall) {
 		}
 	}
 	w.replays(tx, asks, outcomes)
-	require.Len(w, w.files, len(left), "what did not verify was taken back")
+	require.Len(w, w.files, len(left), "what did not verify was reverted")
 	live, err := agent.RebuiltAt(ctx, w.s, w.host.Now())
 	require.NoError(w, err)
 	require.Equal(w, agent.FactsAt(w.s, w.host.Now()), live, "counted once, and as the journal says")
 	rep, err := tx.Revert(ctx, revert.Options{})
 	require.NoError(w, err)
 	require.True(w, rep.Complete())
-	require.Empty(w, w.files, "each effect is taken back, by the result that it had")
+	require.Empty(w, w.files, "each effect is reverted, by the result that it had")
 	_, err = revert.Fsck(ctx, w.tr.journal, revert.FsckOptions{Found: func(p revert.Problem) { w.tr.say("fsck: %+v", p) }})
 	require.NoError(w, err)
 	require.Empty(w, w.tr.wrong)

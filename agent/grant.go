@@ -169,7 +169,7 @@ func (s *Session) Allows(a perm.ResourceAccess) bool { return s.standing.grant.A
 // transaction.
 func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
 	if by == "" {
-		return fmt.Errorf("whoever revokes a grant is named: %w", tool.ErrInvalid)
+		return fmt.Errorf("a revocation needs the name of the person who revokes: %w", tool.ErrInvalid)
 	}
 	session, err := rt.grantedBy(ctx, id)
 	if err != nil {

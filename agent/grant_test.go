@@ -150,7 +150,7 @@ func TestGrantsEnd(t *testing.T) {
 }
 
 // TestRevokedInsideACall: a call that runs does nothing more through handles, and
-// what it did is taken back.
+// what it did is reverted.
 func TestRevokedInsideACall(t *testing.T) {
 	ctx := context.Background()
 	var rt *agent.Runtime

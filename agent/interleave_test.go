@@ -169,7 +169,7 @@ func serial(t *testing.T, rt *agent.Runtime, txn string, calls []*scribble) []*s
 // TestInterleavedCalls steps parallel calls of one transaction through random
 // interleavings. Each is verified by what it left itself, or refused without effect
 // because it would wait in a circle; the files hold what some order one after the
-// other gives; any call can be taken back with those on top, and then all the rest.
+// other gives; any call can be reverted with those on top, and then all the rest.
 func TestInterleavedCalls(t *testing.T) {
 	seeds := uint64(max(statcheck.Size(40, 2000), 40)) // fewer do not hold every case
 	refused, shared := 0, 0

@@ -103,11 +103,11 @@ func asItStands(out tool.Outcome) tool.Outcome {
 		return out
 	}
 	out.Output, out.Result, out.Status = []byte("null"), tool.Result{}, tool.StatusUnknown
-	out.Text = "It was done, and not all of it could be taken back since. Look at the state first."
+	out.Text = "It was done, and not all of it could be reverted since. Look at the state first."
 	if out.Reverted == "all" {
-		out.Status, out.Text = tool.StatusCancelled, "It was done, and has been taken back since: nothing of it is left."
+		out.Status, out.Text = tool.StatusCancelled, "It was done, and has been reverted since: nothing of it is left."
 	}
-	out.Error = &tool.Problem{What: "the call was taken back", Why: out.Text}
+	out.Error = &tool.Problem{What: "the call was reverted", Why: out.Text}
 	return out
 }
 

@@ -53,7 +53,7 @@ func (r *loopRun) silent(ctx context.Context, turn wire.Turn) (over bool, err er
 	case turn.Malformed:
 		return false, r.correct(ctx, turn, "Your last call could not be read, and nothing of it was run. Send it again, with arguments that are valid JSON.", ErrIncompleteTurn)
 	case !turn.Complete:
-		r.c.Stopped = "the turn was cut short, or ended for a reason that nobody here knows"
+		r.c.Stopped = "the turn was cut short, or ended for an unknown reason"
 		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s: %w", r.c.Stopped, ErrIncompleteTurn))
 	case r.c.Stopped != "":
 		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s; the model has answered without further calls: %w", r.c.Stopped, ErrLoopLimit))

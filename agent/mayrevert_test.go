@@ -29,7 +29,7 @@ func aboutReverts(effect perm.Effect, failure error) perm.Engine {
 	})
 }
 
-// TestMayRevert: what an agent asks to take back, the policy decides, call by call; what a host program or a person takes back, it does not.
+// TestMayRevert: what an agent asks to revert, the policy decides, call by call; what a host program or a person reverts, it does not.
 func TestMayRevert(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -40,8 +40,8 @@ func TestMayRevert(t *testing.T) {
 		why     string
 	}{
 		{name: "allowed", effect: perm.Allow, back: true},
-		{name: "denied", effect: perm.Deny, why: "the policy does not let coder take call CALL back: a.txt is kept; a person can take it back: remit revert CALL"},
-		{name: "nobody to ask", effect: perm.Ask, why: "a person decides whether call CALL is taken back, and a revert waits for no answer: this takes call CALL back; a.txt is kept; a person can take it back: remit revert CALL"},
+		{name: "denied", effect: perm.Deny, why: "the policy does not let coder take call CALL back: a.txt is kept; a person can revert it: remit revert CALL"},
+		{name: "nobody to ask", effect: perm.Ask, why: "a person decides whether call CALL is reverted, and a revert waits for no answer: this takes call CALL back; a.txt is kept; a person can revert it: remit revert CALL"},
 		{name: "approved", effect: perm.Ask, answer: to(ctxperm.Approve("boss")), back: true},
 		{name: "refused", effect: perm.Ask, answer: to(ctxperm.Deny("boss", "not now")), why: "refused by boss: not now"},
 		{name: "by itself", effect: perm.Ask, answer: to(ctxperm.Approve("coder")), why: "the one who asks cannot be the one who approves"},
@@ -102,7 +102,7 @@ func TestMayRevert(t *testing.T) {
 
 func to(a ctxperm.Answer) *ctxperm.Answer { return &a }
 
-// requireBack holds that b.txt is taken back, and a.txt if back says so.
+// requireBack holds that b.txt is reverted, and a.txt if back says so.
 func requireBack(t *testing.T, rep revert.Report, back bool, why string) {
 	require.Len(t, rep.Items, 2)
 	for _, item := range rep.Items {
@@ -141,7 +141,7 @@ func TestMayRevertBelow(t *testing.T) {
 	require.NoError(t, other.MayRevert(ctx, revert.Call{Session: other.ID()}, true), "it changed nothing")
 }
 
-// TestMayRevertOf: the policy is asked about each change of a file, and about what else the call was allowed where its own Revert takes it back.
+// TestMayRevertOf: the policy is asked about each change of a file, and about what else the call was allowed where its own Revert reverts it.
 func TestMayRevertOf(t *testing.T) {
 	ctx, dir, n := t.Context(), workspace(t), 0
 	var about []string

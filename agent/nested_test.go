@@ -37,7 +37,7 @@ func fsckClean(t *testing.T, rt *agent.Runtime) {
 }
 
 // TestNestedTransactions makes random trees of transactions, of sub-agents, that
-// write, commit and are taken back, beside a plain model: a stack of maps. Some
+// write, commit and are reverted, beside a plain model: a stack of maps. Some
 // worlds end in a crash in between, and go on in another process.
 func TestNestedTransactions(t *testing.T) {
 	ctx := context.Background()
@@ -206,7 +206,7 @@ func TestNestBeneathAnotherCall(t *testing.T) {
 	require.Contains(t, tree(t, o.dir)["c.txt"], " 2")
 	require.NotContains(t, tree(t, o.dir), "d.txt")
 	_, err = tx.Revert(ctx, revert.Options{})
-	require.NoError(t, err, "the whole can still be taken back, in order")
+	require.NoError(t, err, "the whole can still be reverted, in order")
 	require.NotContains(t, tree(t, o.dir), "c.txt")
 	fsckClean(t, rt)
 }

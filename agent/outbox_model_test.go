@@ -261,7 +261,7 @@ func (m *mailroom) recovered() *revert.Txn {
 	}
 }
 
-// revert takes it back, unless the process dies.
+// revert reverts it, unless the process dies.
 func (m *mailroom) revert(back func() (revert.Report, error)) bool {
 	_, err := back()
 	if m.dead {
@@ -372,7 +372,7 @@ func (m *mailroom) hold(tx *agent.Txn) {
 	require.True(m.t, m.dead, "%s: %v", m.at, err)
 }
 
-// finish commits, as often as it takes, or takes back.
+// finish commits, as often as it takes, or reverts.
 func (m *mailroom) finish(alive bool) {
 	ctx := m.t.Context()
 	for n := 0; ; n++ {

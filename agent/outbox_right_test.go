@@ -328,7 +328,7 @@ func TestHeldCallsByTheirID(t *testing.T) {
 	require.Equal(t, tool.StatusUnknown, ask(next, "lost", "lost").Status)
 	gone := ask(next, "dropped", "dropped")
 	require.Equal(t, tool.StatusCancelled, gone.Status)
-	require.Equal(t, "it was taken back itself by coder", gone.Error.Why)
+	require.Equal(t, "it was reverted itself by coder", gone.Error.Why)
 	bad = nil
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Equal(t, tool.StatusDone, ask(next, "lost", "lost").Status)
@@ -379,7 +379,7 @@ func TestTwoWhoCommit(t *testing.T) {
 	require.Equal(t, []string{"one"}, p.texts())
 }
 
-// TestAbandonedCommits: what a dead process had decided to commit is not taken back
+// TestAbandonedCommits: what a dead process had decided to commit is not reverted
 // by itself; what it only held is.
 func TestAbandonedCommits(t *testing.T) {
 	ctx := context.Background()

@@ -39,7 +39,7 @@ func TestSecondWriterFailsFast(t *testing.T) {
 }
 
 // TestSecondWriterWaits: with patience it goes on from what the holder left, by
-// commit and by revert, and both can be taken back.
+// commit and by revert, and both can be reverted.
 func TestSecondWriterWaits(t *testing.T) {
 	for name, end := range map[string]func(*agent.Txn) error{
 		"commit": func(tx *agent.Txn) error { return tx.Commit(context.Background()) },

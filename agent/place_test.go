@@ -98,7 +98,7 @@ func TestFolderOfTheRecord(t *testing.T) {
 	}
 }
 
-// TestFolderThatSomebodyNames takes calls back in a copy of the folder that the record
+// TestFolderThatSomebodyNames reverts calls in a copy of the folder that the record
 // names: only where MovedRoot says so, also while the recorded folder is still there,
 // and only what has the content that the call left.
 func TestFolderThatSomebodyNames(t *testing.T) {
@@ -187,7 +187,7 @@ func TestRecoverInTheNamedFolder(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(copied, "a.txt"))
 }
 
-// TestCopiedState takes calls back with a copy of the state folder: only where a folder is
+// TestCopiedState reverts calls with a copy of the state folder: only where a folder is
 // named, also if that is the recorded one.
 func TestCopiedState(t *testing.T) {
 	ctx := context.Background()

@@ -15,7 +15,7 @@ import (
 
 // TestUndoByHand goes through what a program can ask of a session: a call alone
 // with what lies on it, shown before it is done; force in the name of a person; and
-// that force taken back, with the foreign bytes exactly as they were.
+// that force reverted, with the foreign bytes exactly as they were.
 func TestUndoByHand(t *testing.T) {
 	ctx := context.Background()
 	dir := workspace(t)
@@ -41,7 +41,7 @@ func TestUndoByHand(t *testing.T) {
 	_, err = s.Revert(ctx, first.Call, revert.Options{})
 	require.Error(t, err)
 	require.Equal(t, foreign, tree(t, dir))
-	rep, err := s.Revert(ctx, first.Call, revert.Options{Force: "kim"})
+	rep, err := s.Revert(ctx, first.Call, revert.Options{Force: true, By: "kim"})
 	require.NoError(t, err)
 	require.Equal(t, "alpha", content(t, dir, "a.txt"))
 	require.Equal(t, "kept", content(t, dir, "b.txt"))
@@ -53,7 +53,7 @@ func TestUndoByHand(t *testing.T) {
 	back, err := rt.Redo(ctx, rep.Undo, "kim")
 	require.NoError(t, err, "%+v", back)
 	require.Equal(t, foreign, tree(t, dir), "exactly what they had left")
-	_, err = s.Revert(ctx, first.Call, revert.Options{Force: "kim"})
+	_, err = s.Revert(ctx, first.Call, revert.Options{Force: true, By: "kim"})
 	require.NoError(t, err)
 	_, err = s.Revert(ctx, tx.ID(), revert.Options{})
 	require.NoError(t, err)

@@ -85,7 +85,7 @@ func TestOnAbandoned(t *testing.T) {
 			require.Equal(t, before["a.txt"], now["a.txt"])
 			rec, err = rt.Recover(ctx)
 			require.NoError(t, err)
-			require.Empty(t, rec.Reverted, "nothing is taken back twice")
+			require.Empty(t, rec.Reverted, "nothing is reverted twice")
 		})
 	}
 	_, err := agent.New(quiet(), agent.OnAbandoned(9))

@@ -153,7 +153,7 @@ func TestWhatIsRedactedIsNowhere(t *testing.T) {
 }
 
 // What is not kept cannot be worked with later: such a call is refused at once,
-// and not when it has to be taken back.
+// and not when it has to be reverted.
 func TestARedactedCallThatMustBeKeptIsRefused(t *testing.T) {
 	ctx := context.Background()
 	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": secretive}})

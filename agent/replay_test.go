@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestNothingIsSentAgain: what left with a commit cannot be taken back, which the undo
+// TestNothingIsSentAgain: what left with a commit cannot be reverted, which the undo
 // says, and neither a redo, a second undo, nor a late commit sends it once more.
 func TestNothingIsSentAgain(t *testing.T) {
 	ctx := context.Background()
@@ -115,7 +115,7 @@ func TestAnswersElsewhere(t *testing.T) {
 }
 
 // TestTwoWhoResume: of two processes one has the transaction, and one approval lets the
-// call run once, also where it is resumed twice at once or was taken back meanwhile.
+// call run once, also where it is resumed twice at once or was reverted meanwhile.
 func TestTwoWhoResume(t *testing.T) {
 	ctx := context.Background()
 	d := newDesk(t)

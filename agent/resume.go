@@ -81,13 +81,13 @@ func (rt *Runtime) waiting(ctx context.Context, r Answer) (t *revert.Txn, c *rev
 	switch {
 	case err != nil:
 	case !c.Waits():
-		err = fmt.Errorf("call %s is %s and waits for nobody: %w", call, c.Phase, tool.ErrInvalid)
+		err = fmt.Errorf("call %s is %s and does not wait for an approval: %w", call, c.Phase, tool.ErrInvalid)
 	case t.End != "" || t.Aborting:
-		err = fmt.Errorf("call %s waits for nobody any more, its transaction is %s: %w", call, t.State(), tool.ErrInvalid)
+		err = fmt.Errorf("call %s no longer waits for an approval: its transaction is %s: %w", call, t.State(), tool.ErrInvalid)
 	case by == "":
 		err = fmt.Errorf("an answer names who gives it: %w", tool.ErrInvalid)
 	case by == who.ID || slices.Contains(who.Chain, by):
-		err = fmt.Errorf("%q asked, or handed on what was asked for, so somebody else must answer: %w", by, tool.ErrDenied)
+		err = fmt.Errorf("%q asked for the call, or delegated to its session, so another person must answer: %w", by, tool.ErrDenied)
 	case r.Approved && c.Answered != nil && !c.Answered.Approved && c.Answered.Digest == c.Asked.Digest:
 		err = fmt.Errorf("call %s was refused by %s, and what was refused stays refused: the agent has to call again: %w", call, c.Answered.By, tool.ErrInvalid)
 	case rt.services.Host.Now().After(c.Asked.Expires):
@@ -99,7 +99,7 @@ func (rt *Runtime) waiting(ctx context.Context, r Answer) (t *revert.Txn, c *rev
 	if err == nil && c.Phase == revert.PhaseStarted { // it continues by itself, if it still runs
 		var alive bool
 		if alive, err = rt.journal.Alive(ctx, t.Owner); err == nil && !alive {
-			err = fmt.Errorf("call %s waits for nobody any more, its process is gone: %w", call, tool.ErrInvalid)
+			err = fmt.Errorf("call %s no longer waits for an approval: its process is gone: %w", call, tool.ErrInvalid)
 		}
 	}
 	return t, c, who, err
@@ -134,7 +134,7 @@ func (rt *Runtime) ResolveUnknown(ctx context.Context, call string, d record.Dec
 	case err != nil:
 		return err
 	case d.By == who.ID:
-		return fmt.Errorf("%q asked for the call, so somebody else must say what became of it: %w", d.By, tool.ErrDenied)
+		return fmt.Errorf("%q asked for the call, so somebody else must record its outcome: %w", d.By, tool.ErrDenied)
 	}
 	return rt.services.Reverter.ResolveUnknown(ctx, call, d)
 }

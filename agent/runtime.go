@@ -83,7 +83,7 @@ func New(opts ...Option) (*Runtime, error) {
 	}
 	if rt.journal == nil {
 		rt.journal = journal.Memory()
-		rt.log.Warn("the journal is in memory: nothing can be taken back once this process ends", "fix", "agent.Journal(sqlite.Open(…))")
+		rt.log.Warn("the journal is in memory: nothing can be reverted after this process ends", "fix", "agent.Journal(sqlite.Open(…))")
 	}
 	if rt.roots, err = openRoots(c.services.Host, c.roots); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)

@@ -22,7 +22,7 @@ var (
 	ErrTxnEnded = errors.New("the transaction has ended")
 	// ErrPartialRevert says that a revert is not complete; its report lists
 	// what remains.
-	ErrPartialRevert = errors.New("not everything was taken back")
+	ErrPartialRevert = errors.New("not everything was reverted")
 	// ErrNotReleased says that the commit of a transaction has begun, and that
 	// a held call did not end done; see Txn.Commit.
 	ErrNotReleased = errors.New("a held call was not released")

@@ -79,7 +79,7 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	if body.Parent != "" || body.Uses > 0 || !body.Expires.IsZero() {
 		c.CheckRevoked = rt.register.gone
 	}
-	urls := newGiven(rt.journal, id)
+	urls := newUserURLs(rt.journal, id)
 	if from != nil {
 		urls = from.given
 	}

@@ -105,7 +105,7 @@ func killOne(t *testing.T, dir string, after int) (token string, told []string) 
 	return token, told
 }
 
-// workUntilKilled keeps what it tells of; every third transaction it takes back.
+// workUntilKilled keeps what it tells of; every third transaction it reverts.
 func workUntilKilled(t *testing.T, dir string) {
 	ctx := context.Background()
 	rt, _ := stateRuntime(t, dir)

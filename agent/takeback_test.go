@@ -48,7 +48,7 @@ func stateOf(t *testing.T, j journal.Journal, txn string) revert.TxnState {
 	return loaded.State()
 }
 
-// TestRevertWhereTheToolIsMissing: what only the tool knows how to take back is
+// TestRevertWhereTheToolIsMissing: what only the tool knows how to revert is
 // left and listed, and waits for the tool.
 func TestRevertWhereTheToolIsMissing(t *testing.T) {
 	for _, confinement := range []tool.Confinement{tool.Trusted, tool.Handles} {
@@ -100,8 +100,8 @@ func TestRevertOfACallWithoutChanges(t *testing.T) {
 	require.Equal(t, `"ch_1"`, noted)
 }
 
-// TestRevertByTheNameOfTheUndo: an undo is not taken back; one that did not end
-// stands for what it takes back.
+// TestRevertByTheNameOfTheUndo: an undo is not reverted; one that did not end
+// stands for what it reverts.
 func TestRevertByTheNameOfTheUndo(t *testing.T) {
 	ctx, dir := t.Context(), workspace(t)
 	before := tree(t, dir)
@@ -125,7 +125,7 @@ func TestRevertByTheNameOfTheUndo(t *testing.T) {
 }
 
 // TestRetriedRevertDoesNotRunTheToolAgain: what an earlier attempt took back is
-// not taken back twice because something else stood in its way.
+// not reverted twice because something else stood in its way.
 func TestRetriedRevertDoesNotRunTheToolAgain(t *testing.T) {
 	ctx, dir, n := t.Context(), workspace(t), 0
 	tl, err := tool.CreateWith("mixed", "", anyWrite(), puts("a.txt", returns("ok", nil)), tool.Effect(effect.Compensable), reservedCall(&n))

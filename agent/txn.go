@@ -84,7 +84,7 @@ func (tx *Txn) usable() error {
 	case tx.ended:
 		return fmt.Errorf("transaction %s: %w", tx.ID(), ErrTxnEnded)
 	case tx.going:
-		return fmt.Errorf("transaction %s is being taken back and can only be reverted: %w", tx.ID(), ErrTxnEnded)
+		return fmt.Errorf("transaction %s is being reverted and can only be reverted: %w", tx.ID(), ErrTxnEnded)
 	case tx.line.JournalFailed():
 		return fmt.Errorf("the journal does not hold all that transaction %s did, so it can only be reverted: %w", tx.ID(), ErrTxnEnded)
 	case tx.root().outbox.begun:
@@ -158,7 +158,7 @@ func (tx *Txn) Revert(ctx context.Context, how revert.Options) (rep revert.Repor
 	switch {
 	case whole && tx.managed:
 		return revert.Report{}, ErrManaged
-	case tx.up != nil && whole && !how.Cascade && how.Force == "" && how.By == "" && how.Permit == nil:
+	case tx.up != nil && whole && !how.Cascade && !how.Force && how.By == "" && how.Permit == nil:
 		return tx.revert(ctx)
 	}
 	how.By = cmp.Or(how.By, tx.s.principal.ID)

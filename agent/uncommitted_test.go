@@ -13,7 +13,7 @@ import (
 )
 
 // TestReadSeesOpenTransactions: a call reads the world as it is, with what another open transaction wrote and may yet
-// take back; only a second writer is refused.
+// revert; only a second writer is refused.
 func TestReadSeesOpenTransactions(t *testing.T) {
 	ctx := context.Background()
 	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Policy(allowAll()), agent.Root("workspace", workspace(t)))

@@ -45,7 +45,7 @@ func change(t *testing.T, tx *agent.Txn) {
 	invoke(t, tx, "file_write", tool.Args{"path": "a.txt", "content": "again"})
 }
 
-// TestEveryWayBack: whichever way a transaction is taken back, the tree is
+// TestEveryWayBack: whichever way a transaction is reverted, the tree is
 // identical in bytes, modes and times of files.
 func TestEveryWayBack(t *testing.T) {
 	ctx := context.Background()
@@ -232,7 +232,7 @@ func TestFailedCallIsTakenBack(t *testing.T) {
 			require.NoError(t, tx.Commit(ctx))
 			rep, err := rt.Revert(ctx, tx.ID(), revert.Options{})
 			require.NoError(t, err)
-			require.Empty(t, rep.Items, "nothing is left to take back")
+			require.Empty(t, rep.Items, "nothing is left to revert")
 		})
 	}
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// mostGiven bounds the URLs that a session and its delegations can be given,
+// maxUserURLs bounds the URLs that a session and its delegations can be given,
 // and the number of their calls that are told apart. URLs beyond it count as
 // not user-provided.
-const mostGiven = 1 << 14
+const maxUserURLs = 1 << 14
 
 // UserURLs adds all URLs in the texts, such as a prompt, that the user named.
 // Policies can restrict calls to these URLs. Session.AddUserURLs adds later
@@ -32,7 +32,7 @@ func UserURLs(texts ...string) SessionOption {
 // keeps only their digests. URLs in the result of a call are added without it.
 // Pass only texts of people: URLs that the model wrote are not user-provided.
 func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
-	body := &record.Given{}
+	body := &record.UserProvided{}
 	named := map[string]bool{}
 	for _, text := range texts {
 		for url := range urlscan.Read(text) {
@@ -47,8 +47,8 @@ func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
 	switch {
 	case len(body.URLs) == 0:
 		return nil
-	case len(body.URLs) > mostGiven:
-		return fmt.Errorf("the texts name more than the %d URLs that a session can be given: %w", mostGiven/2, tool.ErrInvalid)
+	case len(body.URLs) > maxUserURLs:
+		return fmt.Errorf("the texts name more than the %d URLs that a session can be given: %w", maxUserURLs/2, tool.ErrInvalid)
 	}
 	// No barrier: a lost record counts as not user-provided.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id)
@@ -75,7 +75,7 @@ type userURLs struct {
 	full   bool                       // own does not hold all that was written
 }
 
-func newGiven(j journal.Journal, session string) *userURLs {
+func newUserURLs(j journal.Journal, session string) *userURLs {
 	return &userURLs{
 		journal: j, first: session, family: map[string]bool{session: true},
 		urls: map[string]string{}, own: map[string]bool{}, named: map[string]map[string]bool{},
@@ -101,7 +101,7 @@ func (g *userURLs) look(ctx context.Context) (has func(text string, resource boo
 		return nil, fmt.Errorf("which URLs the session was given: %w", err)
 	}
 	kinds := []record.Kind{
-		record.KindHanded, record.KindGiven, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
+		record.KindHanded, record.KindUserProvided, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
 	}
 	for e, err := range g.journal.Entries(ctx, journal.Query{Kinds: kinds, After: after}) {
 		if err == nil {
@@ -169,7 +169,7 @@ func (g *userURLs) record(call string, body record.Body) {
 	switch b := body.(type) {
 	case *record.Handed:
 		g.family[b.To] = true
-	case *record.Given:
+	case *record.UserProvided:
 		for _, digest := range b.URLs {
 			g.add(digest, "")
 		}
@@ -200,13 +200,13 @@ func (g *userURLs) started(call string, b *record.Started) {
 			if _, known := g.urls[digest]; known || g.own[digest] || b.Class == effect.Pure {
 				continue
 			}
-			if g.full = g.full || len(g.own) >= mostGiven; g.full { // no result gives URLs from here on
+			if g.full = g.full || len(g.own) >= maxUserURLs; g.full { // no result gives URLs from here on
 				return
 			}
 			g.own[digest] = true
 		}
 		for url := range urlscan.Bare(text) {
-			if names[g.digest("url", url)] = true; len(names) > mostGiven {
+			if names[g.digest("url", url)] = true; len(names) > maxUserURLs {
 				g.named[call] = nil
 				return
 			}
@@ -241,7 +241,7 @@ func (g *userURLs) result(call string, b *record.Done) {
 func (g *userURLs) add(digest, call string) {
 	_, known := g.urls[digest]
 	switch {
-	case known && call != "", !known && len(g.urls) >= 2*mostGiven:
+	case known && call != "", !known && len(g.urls) >= 2*maxUserURLs:
 	default:
 		g.urls[digest] = call
 	}
@@ -291,7 +291,7 @@ func shownTexts(r tool.Result) iter.Seq[string] {
 	}
 }
 
-// Given returns a function that reports which URLs the session was given.
-func (c *txnFacts) Given(ctx context.Context) (has func(text string, resource bool) bool, err error) {
+// UserProvided returns a function that reports which URLs the user provided.
+func (c *txnFacts) UserProvided(ctx context.Context) (has func(text string, resource bool) bool, err error) {
 	return c.session.standing.given.look(ctx)
 }

@@ -33,7 +33,7 @@ import (
 func onlyGiven(t *testing.T) perm.Engine {
 	e, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{
 		{FS: fstest.MapFS{"all.rego": {Data: []byte(allowsAll)}}},
-		{FS: policies.Given(), Prefix: policies.Prefix},
+		{FS: policies.UserProvided(), Prefix: policies.Prefix},
 	}})
 	require.NoError(t, err)
 	return e
@@ -232,8 +232,8 @@ func TestGivenIsOfTheFamily(t *testing.T) {
 	require.True(t, visits(t, s, "https://found.example/page?n=1"))
 }
 
-// TestMostGiven: what comes after the limit counts as not given.
-func TestMostGiven(t *testing.T) {
+// TestMaxUserURLs: what comes after the limit counts as not given.
+func TestMaxUserURLs(t *testing.T) {
 	ctx := context.Background()
 	url := func(i int) string { return fmt.Sprintf("https://a.example/%d", i) }
 	many := func(n int) string {
@@ -243,18 +243,18 @@ func TestMostGiven(t *testing.T) {
 		}
 		return b.String()
 	}
-	lots := answering(t, "lots", func(string) tool.Result { return tool.Text(many(agent.MostGiven + 1)) })
+	lots := answering(t, "lots", func(string) tool.Result { return tool.Text(many(agent.MaxUserURLs + 1)) })
 	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(lots), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(onlyGiven(t)))
 	s := newSession(t, rt)
-	require.ErrorIs(t, s.AddUserURLs(ctx, many(agent.MostGiven)), tool.ErrInvalid)
+	require.ErrorIs(t, s.AddUserURLs(ctx, many(agent.MaxUserURLs)), tool.ErrInvalid)
 	require.False(t, visits(t, s, url(0)))
 	does(t, s, "lots", "x")
 	require.True(t, visits(t, s, url(0)))
-	require.True(t, visits(t, s, url(agent.MostGiven-1)))
-	require.False(t, visits(t, s, url(agent.MostGiven)))
+	require.True(t, visits(t, s, url(agent.MaxUserURLs-1)))
+	require.False(t, visits(t, s, url(agent.MaxUserURLs)))
 
 	full := newSession(t, rt)
-	does(t, full, "file_write", tool.Args{"path": "a", "content": many(agent.MostGiven + 1)})
+	does(t, full, "file_write", tool.Args{"path": "a", "content": many(agent.MaxUserURLs + 1)})
 	does(t, full, "search", "news")
 	require.False(t, visits(t, full, "https://found.example/page?n=1"), "what was written can no more be told from what was found")
 	require.NoError(t, full.AddUserURLs(ctx, "https://found.example/page?n=1"))
@@ -277,7 +277,7 @@ type forgetful struct{ journal.Journal }
 
 func (j *forgetful) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	for _, k := range q.Kinds {
-		if k == record.KindGiven {
+		if k == record.KindUserProvided {
 			return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errors.New("the disk is gone")) }
 		}
 	}

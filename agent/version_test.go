@@ -19,7 +19,7 @@ import (
 )
 
 // lamp is a tool outside handles, of one version, that says which version runs and
-// which one takes back.
+// which one reverts.
 func lamp(t *testing.T, said *[]string, version, undo, description string) tool.Tool {
 	tl, err := tool.Create("lamp", description, func(_ context.Context, in string) (string, error) {
 		*said = append(*said, "run "+version+" "+in)

@@ -213,7 +213,7 @@ func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*w
 	case out.Status.OK() && err != nil:
 		return c.uncommitted(out, err), nil
 	case err != nil && err.Error() != out.Err().Error(): // err says more than the outcome
-		c.s.opts.Log.Warn("a call that did not end well was not all taken back", "txn", out.Txn, "error", err)
+		c.s.opts.Log.Warn("a call that did not end well was not all reverted", "txn", out.Txn, "error", err)
 	}
 	return c.endedResult(ctx, out)
 }
@@ -294,7 +294,7 @@ func (c *call) end(ctx context.Context, tx *agent.Txn, s tool.Status) error {
 		return tx.Commit(ctx)
 	}
 	if _, err := tx.Revert(ctx, revert.Options{}); err != nil {
-		c.s.opts.Log.Warn("a call that did not end well was not all taken back", "txn", tx.ID(), "error", err)
+		c.s.opts.Log.Warn("a call that did not end well was not all reverted", "txn", tx.ID(), "error", err)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestCall: a call goes down the line, its result says what it was, and it is taken back by what its result says.
+// TestCall: a call goes down the line, its result says what it was, and it is reverted by what its result says.
 func TestCall(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newHouse(t, mcp.Options{})

@@ -38,7 +38,7 @@ func TestList(t *testing.T) {
 		require.True(t, byName["file_read"].Annotations.ReadOnlyHint)
 		write := byName["file_write"].Annotations
 		require.False(t, write.ReadOnlyHint)
-		require.False(t, *write.DestructiveHint, "it can be taken back")
+		require.False(t, *write.DestructiveHint, "it can be reverted")
 		require.False(t, *write.OpenWorldHint)
 	})
 }

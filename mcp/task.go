@@ -267,9 +267,9 @@ func (c *call) hasEnded(ctx context.Context, r *wireResult, q *approvalRequest, 
 // undone notes in a result that its effects were reverted: a client that reads
 // it late must not rely on them.
 func undone(result *wireResult, out tool.Outcome) {
-	text := "The call was done, and has been taken back since."
+	text := "The call was done, and has been reverted since."
 	if out.Reverted != "all" {
-		text = "The call was done, and has been taken back since, but not all of it."
+		text = "The call was done, and has been reverted since, but not all of it."
 	}
 	result.set("content", []sdk.Content{&sdk.TextContent{Text: text}})
 	delete(result.members, "structuredContent")
@@ -390,7 +390,7 @@ func (c *call) cancelTask(ctx context.Context, q *approvalRequest) {
 		return
 	}
 	if _, err := c.st.session.Revert(context.WithoutCancel(ctx), q.txn.ID, revert.Options{}); err != nil {
-		c.s.opts.Log.Warn("a task that was cancelled was not taken back", "call", q.call.Ref.Call, "error", err)
+		c.s.opts.Log.Warn("a task that was cancelled was not reverted", "call", q.call.Ref.Call, "error", err)
 		return
 	}
 	c.st.txnEnded(q.txn.ID)

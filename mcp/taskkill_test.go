@@ -203,6 +203,6 @@ func TestTaskOutlivesItsProcess(t *testing.T) {
 		require.True(t, is.Result.IsError)
 		require.Equal(t, status, is.Result.Meta["remit.dev/status"], "%+v", is.Result)
 	}
-	require.Contains(t, c.get(writes).Result.Content[0].Text, "taken back", "its effect was found, and its transaction had nobody to end it")
-	require.NoFileExists(t, written, "what it had done is taken back")
+	require.Contains(t, c.get(writes).Result.Content[0].Text, "reverted", "its effect was found, and its transaction had nobody to end it")
+	require.NoFileExists(t, written, "what it had done is reverted")
 }

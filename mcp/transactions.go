@@ -47,12 +47,12 @@ func transactionTools() []transactionTool {
 	return []transactionTool{
 		{
 			name: "txn_begin", do: beginTxn, hints: sdk.ToolAnnotations{Title: "Begin a transaction", DestructiveHint: &no, OpenWorldHint: &no},
-			description: "Begin a transaction: calls that are kept or taken back together. With current true, later calls that name no transaction belong to it until it ends; else name it in _meta \"remit.dev/txn\" of each call. Without a transaction each call is one by itself, and can still be taken back.",
+			description: "Begin a transaction: calls that are kept or reverted together. With current true, later calls that name no transaction belong to it until it ends; else name it in _meta \"remit.dev/txn\" of each call. Without a transaction each call is one by itself, and can still be reverted.",
 			input:       mustSchema(`"current":{"type":"boolean","description":"later calls that name no transaction belong to this one"}`),
 		},
 		{
 			name: "txn_commit", do: commitTxn, hints: sdk.ToolAnnotations{Title: "Commit a transaction", DestructiveHint: &no, OpenWorldHint: &yes},
-			description: "Commit an open transaction: what it did stays, calls that were held are released. It can still be taken back by txn_revert, as far as its calls can. Without txn it is the current one.",
+			description: "Commit an open transaction: what it did stays, calls that were held are released. It can still be reverted by txn_revert, as far as its calls can. Without txn it is the current one.",
 			input:       mustSchema(argTxn),
 		},
 		{

@@ -35,7 +35,7 @@ type txnSaid struct {
 
 func write(path, content string) tool.Args { return tool.Args{"path": path, "content": content} }
 
-// TestTransaction: calls that name a transaction are kept or taken back together.
+// TestTransaction: calls that name a transaction are kept or reverted together.
 func TestTransaction(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
 		h := newHouse(t, mcp.Options{})
@@ -131,7 +131,7 @@ func TestCurrentTransactionAfterARestart(t *testing.T) {
 	}
 }
 
-// TestRevertCall: a call that was one by itself is taken back by its id.
+// TestRevertCall: a call that was one by itself is reverted by its id.
 func TestRevertCall(t *testing.T) {
 	h := newHouse(t, mcp.Options{})
 	cs := h.client(modern, nil)

@@ -165,7 +165,7 @@ type CallFacts struct {
 // it and does not merely repeat a URL from the arguments of a call.
 type URLFacts struct {
 	URL          string `json:"url"` // canonical if the text is a URL, else the text itself, truncated
-	UserProvided bool   `json:"given"`
+	UserProvided bool   `json:"user_provided"`
 }
 
 // BatchFacts is the position of a call in its batch.
@@ -180,7 +180,7 @@ type AccessFacts struct {
 	Resource     ResourceFacts `json:"resource"`
 	Method       string        `json:"method,omitempty"` // HTTP method of a connect
 	Dynamic      bool          `json:"dynamic"`          // requested while the tool runs
-	UserProvided *bool         `json:"given,omitempty"`  // for a connect to a URL: a user-provided URL leads there, with any query; nil: unknown
+	UserProvided *bool         `json:"user_provided,omitempty"`  // for a connect to a URL: a user-provided URL leads there, with any query; nil: unknown
 	Git          *GitFacts     `json:"git,omitempty"`    // purpose apply, for programs and file tools: the change lets git run code later; nil: it does not
 }
 

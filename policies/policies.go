@@ -24,8 +24,8 @@ var (
 	askAll embed.FS
 	//go:embed flow/*.rego
 	flow embed.FS
-	//go:embed given/*.rego
-	given embed.FS
+	//go:embed user_provided/*.rego
+	userProvided embed.FS
 	//go:embed untrusted/*.rego
 	untrusted embed.FS
 	//go:embed lib/*.rego
@@ -44,7 +44,7 @@ func Names() []string { return slices.Sorted(maps.Keys(packs())) }
 
 func packs() map[string]fs.FS {
 	return map[string]fs.FS{
-		"workspace": workspace, "readonly": readOnly, "askall": askAll, "flow": flow, "given": given, "untrusted": untrusted,
+		"workspace": workspace, "readonly": readOnly, "askall": askAll, "flow": flow, "user_provided": userProvided, "untrusted": untrusted,
 	}
 }
 
@@ -80,10 +80,10 @@ func AskAll() fs.FS { return askAll }
 // has read untrusted content. It allows nothing: load it beside another pack.
 func Flow() fs.FS { return flow }
 
-// Given returns the pack that restricts calls to user-provided URLs. These
+// UserProvided returns the pack that restricts calls to user-provided URLs. These
 // include URLs in a result that does not merely repeat what a call had named.
 // It allows nothing: load it beside another pack.
-func Given() fs.FS { return given }
+func UserProvided() fs.FS { return userProvided }
 
 // Untrusted returns the pack that requires an approval for each effect of a
 // session that has read untrusted content. It allows nothing: load it beside

@@ -40,13 +40,13 @@ func workspace(t *testing.T) *rego.Engine {
 func packs() map[string][]fs.FS {
 	nothing := fstest.MapFS{"nothing.rego": {Data: []byte("package remit\n\nallow contains \"x\" if false\n")}}
 	return map[string][]fs.FS{
-		"workspace": {policies.Workspace()},
-		"readonly":  {policies.ReadOnly()},
-		"askall":    {policies.AskAll()},
-		"flow":      {policies.Flow()},
-		"given":     {policies.Given()},
-		"untrusted": {policies.Untrusted()},
-		"lib":       {policies.Lib(), nothing},
+		"workspace":     {policies.Workspace()},
+		"readonly":      {policies.ReadOnly()},
+		"askall":        {policies.AskAll()},
+		"flow":          {policies.Flow()},
+		"user_provided": {policies.UserProvided()},
+		"untrusted":     {policies.Untrusted()},
+		"lib":           {policies.Lib(), nothing},
 	}
 }
 

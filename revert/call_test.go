@@ -228,7 +228,7 @@ func TestForceOverUnknownVersions(t *testing.T) {
 				return []effect.Step{{Of: tt.of, Plan: effect.Conflict, Why: "not ours", Change: effect.Change{Scheme: "kv", Resource: "a"}}}, nil, nil
 			},
 		})
-		rep, err := l.reverter.Revert(t.Context(), id, revert.Options{Force: "kim"})
+		rep, err := l.reverter.Revert(t.Context(), id, revert.Options{Force: true, By: "kim"})
 		require.NoError(t, err, name)
 		require.Equal(t, revert.TxnRevertedPartial, rep.State, name)
 		require.Equal(t, effect.Conflict, rep.Items[0].Outcome, name)

@@ -369,7 +369,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, p.recorded.values, p.copy.values)
-	_, err = p.last.reverter.Revert(ctx, id, revert.Options{Force: "me"})
+	_, err = p.last.reverter.Revert(ctx, id, revert.Options{Force: true, By: "me"})
 	require.NoError(t, err)
 	require.Equal(t, placeBefore, p.copy.values)
 	rep, err = p.last.reverter.Redo(ctx, id, "me")

@@ -41,7 +41,7 @@ func TestErasureRaces(t *testing.T) {
 	}
 	for _, first := range []string{"erase", "prune"} {
 		for other := range acts {
-			for undone, name := range map[bool]string{true: "that was taken back", false: "as it was left"} {
+			for undone, name := range map[bool]string{true: "that was reverted", false: "as it was left"} {
 				t.Run(first+" beside "+other+" of one "+name, func(t *testing.T) {
 					store := journal.SharedMemory()
 					p, q := newProcess(store, &kvStore{before()}, 1), newProcess(store, nil, 2)

@@ -76,7 +76,7 @@ func undoings() []scenario {
 		committed(l)
 		l.shelf.values["a"] = "theirs"
 	}
-	all, forced := revert.Options{}, revert.Options{Force: "kim"}
+	all, forced := revert.Options{}, revert.Options{Force: true, By: "kim"}
 	cascade := revert.Options{Cascade: true}
 	others := each(undo("top", all), undo("middle", all))
 	second := func(do func(revert.Options) request) request {

@@ -131,7 +131,7 @@ func (t *Txn) checkNoneHeld() error {
 }
 
 func (u Options) drop(cause string) record.Dropped {
-	return record.Dropped{Cause: cause, By: cmp.Or(u.Force, u.By)}
+	return record.Dropped{Cause: cause, By: u.By}
 }
 
 // drop drops held calls. They had no effect, so there is nothing to revert. The

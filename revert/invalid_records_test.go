@@ -96,13 +96,13 @@ func TestRecordsOutOfOrder(t *testing.T) {
 		{"a failure of what was not released", call, []record.Body{held(1, "k"), &record.Failed{Proof: "no_effect"}}, nil, "failed by no_effect of call c_1, which was not released"},
 		{"a failure before the commit", call, []record.Body{held(1, "k"), &record.Failed{Proof: "not_started"}}, nil, "call c_1 was released, and transaction"},
 		{"a release before the commit", call, []record.Body{held(1, "k"), started()}, nil, "call c_1 was released, and transaction"},
-		{"a release while it is taken back", call, []record.Body{held(1, "k"), &record.Aborting{}, started()}, nil, "call c_1 was released, and transaction"},
+		{"a release while it is reverted", call, []record.Body{held(1, "k"), &record.Aborting{}, started()}, nil, "call c_1 was released, and transaction"},
 		{"a release of what was dropped", call, []record.Body{held(1, "k"), &record.Dropped{Cause: "undo"}, &record.Committing{}, started()}, nil, "started of call c_1, which was held and ended as dropped"},
 		{"a second release", call, []record.Body{held(1, "k"), &record.Committing{}, started(), done(), started()}, nil, "started of call c_1, which was held and ended as done"},
 		{"a release under another key", call, []record.Body{held(1, "l"), &record.Committing{}, started()}, nil, "call c_1 was released under another operation key"},
 		{"a release out of turn", call, []record.Body{held(2, "k"), held(1, "earlier"), &record.Committing{}, started()}, nil, "call c_1 was released before call c_0, which was held earlier"},
 		{"two commits", "", []record.Body{&record.Committing{}, &record.Committing{}}, nil, "began to commit a second time"},
-		{"a commit while it is taken back", "", []record.Body{&record.Aborting{}, &record.Committing{}}, nil, "began to commit a second time, or during its revert"},
+		{"a commit while it is reverted", "", []record.Body{&record.Aborting{}, &record.Committing{}}, nil, "began to commit a second time, or during its revert"},
 		{"a savepoint while it commits", "", []record.Body{&record.Committing{}, &record.Savepoint{Name: "s"}}, nil, "savepoint after transaction"},
 		{"nested while it commits", "", []record.Body{&record.Committing{}, &record.Nested{ID: "n"}}, nil, "nested after transaction"},
 		{"another call while it commits", call, []record.Body{&record.Committing{}, started()}, nil, "started after transaction"},
@@ -157,7 +157,7 @@ func (l *testEnv) refuse(txn, words string) {
 	_, adopt := l.reverter.TakeOwnership(ctx, txn)
 	_, redo := l.reverter.Redo(ctx, txn, "kim")
 	_, preview := l.reverter.Preview(ctx, txn, revert.Options{})
-	rep, undo := l.reverter.Revert(ctx, txn, revert.Options{Force: "kim"})
+	rep, undo := l.reverter.Revert(ctx, txn, revert.Options{Force: true, By: "kim"})
 	require.False(l.t, rep.Complete())
 	for _, err := range []error{err, load, adopt, redo, preview, undo} {
 		require.ErrorIs(l.t, err, record.ErrDamaged)

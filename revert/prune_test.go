@@ -80,7 +80,7 @@ func TestLinkedTransactionsArePrunedTogether(t *testing.T) {
 	done := p.prune(t, revert.Retention{MaxAge: day})
 	require.Equal(t, 1, done.Txns)
 	require.True(t, p.pruned(t, second))
-	require.False(t, p.pruned(t, first), "it was taken back just now, and that can be brought back")
+	require.False(t, p.pruned(t, first), "it was reverted just now, and that can be redone")
 	_, err = p.reverter.Redo(t.Context(), first, "")
 	require.NoError(t, err)
 	require.Equal(t, 3, p.prune(t, revert.Retention{}).Calls, "the call, its undo and its redo")

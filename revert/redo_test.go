@@ -27,7 +27,7 @@ func TestRedoOfSeveralAttempts(t *testing.T) {
 	rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{By: "agent"})
 	require.NoError(t, err)
 	require.False(t, rep.Complete())
-	rep, err = p.reverter.Revert(ctx, id, revert.Options{Force: "kim", By: "agent"})
+	rep, err = p.reverter.Revert(ctx, id, revert.Options{Force: true, By: "kim"})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Equal(t, before(), p.world.values)
@@ -173,7 +173,7 @@ func TestUndoAfterPartOfARedo(t *testing.T) {
 // one reverted, also if calls below it were reverted in between.
 func TestUndoIsFinishedLater(t *testing.T) {
 	ctx := context.Background()
-	for name, how := range map[string]revert.Options{"they put it back": {}, "forced": {Force: "kim"}} {
+	for name, how := range map[string]revert.Options{"they put it back": {}, "forced": {Force: true, By: "kim"}} {
 		p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 		rec, err := p.begin(ctx)
 		require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestUndoIsFinishedLater(t *testing.T) {
 		rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 		require.NoError(t, err)
 		require.Len(t, rep.NotUndone(), 1)
-		if how.Force == "" {
+		if !how.Force {
 			delete(p.world.values, "b")
 		}
 		p.world.values["a"] = "made later" // another actor's value
@@ -215,7 +215,7 @@ func TestRedoOfOneUndo(t *testing.T) {
 	p.world.values["a"] = "theirs"
 	first, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	second, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{Force: "kim"})
+	second, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{Force: true, By: "kim"})
 	require.NoError(t, err)
 	require.True(t, second.Complete())
 	require.Equal(t, before(), p.world.values)

@@ -1,7 +1,6 @@
 package revert
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,12 +22,11 @@ type Options struct {
 	// Cascade also reverts dependent calls of other ended transactions. Without
 	// it their changes are conflicts that name them.
 	Cascade bool
-	// Force names the person on whose behalf conflicting versions are
-	// overwritten. Each overwritten version is stored first, so Redo can
-	// restore it. Force does not overwrite content of a folder to be removed,
+	// Force overwrites conflicting versions, and needs By: the record names who
+	// wanted it. Each overwritten version is stored first, so Redo can restore it. Force does not overwrite content of a folder to be removed,
 	// or resources that an open transaction claims.
-	Force string
-	// By names the requester for the record. Default: Force.
+	Force bool
+	// By names the requester for the record. Required with Force.
 	By string
 	// Permit decides about each call before it is reverted. After an error the
 	// call is left alone, and the report has the error's text. asking is false
@@ -38,7 +36,7 @@ type Options struct {
 }
 
 func (u Options) mode(cause string) revertMode {
-	return revertMode{cause: cause, by: cmp.Or(u.Force, u.By), force: u.Force != "", permit: once(u.Permit)}
+	return revertMode{cause: cause, by: u.By, force: u.Force, permit: once(u.Permit)}
 }
 
 // once wraps permit so that it asks about each call at most once.
@@ -121,6 +119,9 @@ func (m revertMode) refused(ctx context.Context, c *Call, asking bool) []effect.
 //
 // ctx ends the work between two calls. A call that has begun is completed.
 func (r *Reverter) Revert(ctx context.Context, id string, how Options) (Report, error) {
+	if how.Force && how.By == "" {
+		return Report{}, errors.New("a forced revert needs Options.By: the record names who overwrote")
+	}
 	t, how, err := r.find(ctx, id, how)
 	if err != nil {
 		return Report{}, err

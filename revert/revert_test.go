@@ -179,6 +179,13 @@ func TestNoCascadeLeavesOtherTransactions(t *testing.T) {
 	require.Greater(t, blocked, 15)
 }
 
+// TestForceNeedsAnActor refuses to overwrite for a person who is not named.
+func TestForceNeedsAnActor(t *testing.T) {
+	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
+	_, err := p.reverter.Revert(t.Context(), "t_1", revert.Options{Force: true})
+	require.ErrorContains(t, err, "needs Options.By")
+}
+
 // TestForce checks that force overwrites another actor's version for a person,
 // after it stored it, and that redo restores it.
 func TestForce(t *testing.T) {
@@ -190,7 +197,7 @@ func TestForce(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
 	p.world.values["a"] = "theirs"
-	how := revert.Options{Force: "kim"}
+	how := revert.Options{Force: true, By: "kim"}
 	foreseen, err := p.reverter.Preview(ctx, rec.Txn(), how)
 	require.NoError(t, err)
 	require.True(t, foreseen.Complete())

@@ -42,7 +42,7 @@ func TestCompensableThroughHandles(t *testing.T) {
 		},
 	}
 	_, err := tool.FromSpec(spec)
-	require.ErrorContains(t, err, "nothing would be taken back")
+	require.ErrorContains(t, err, "nothing would be reverted")
 	spec.Confinement = tool.Handles
 	made, err := tool.FromSpec(spec)
 	require.NoError(t, err)

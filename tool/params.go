@@ -114,7 +114,7 @@ func (p Param) schema() (map[string]any, error) {
 func (p Param) checkSecret(setting bool) error {
 	switch {
 	case !setting:
-		return errors.New("only a setting is secret; an argument that nobody sees is named in Hints.Sensitive")
+		return errors.New("only a setting is secret; name a sensitive argument in Hints.Sensitive")
 	case p.Type != "string" || p.Default != nil || p.Enum != nil || p.Examples != nil:
 		return errors.New("a secret setting is a string without default, enum and examples: its value is the name of a secret")
 	}

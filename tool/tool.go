@@ -117,7 +117,7 @@ func checkSpec(s Spec) error {
 	case s.EffectClass == effect.Reversible && s.Revert == nil && s.Confinement != Handles && s.Confinement != Sandbox:
 		return errors.New("a reversible tool either acts only through handles, which tool.Confined(tool.Handles) declares, or has a Revert")
 	case s.EffectClass == effect.Compensable && s.Revert == nil && s.Confinement != Handles:
-		return errors.New("a compensable tool has a Revert, or acts only through handles, which tool.Confined(tool.Handles) declares: else nothing would be taken back")
+		return errors.New("a compensable tool has a Revert, or acts only through handles, which tool.Confined(tool.Handles) declares: otherwise nothing would be reverted")
 	case s.holds != "" && s.EffectClass == effect.Pure:
 		return errors.New("a tool that holds a state is not pure, since each call may change that; tool.Effect(effect.Reversible) with tool.Confined(tool.Handles) is what touches nothing else")
 	case s.OutputContent != nil && s.OutputContent.Check() != nil:

@@ -109,7 +109,7 @@ func TestAlteredApproval(t *testing.T) {
 		write(t, state, call, record.Answered{Approved: true, By: "tester"})
 		code, out = command(t, append([]string{"resume", call}, place...)...)
 		require.Equal(t, int(cli.ExitUsage), code, out)
-		require.Contains(t, out, "does not wait for anybody")
+		require.Contains(t, out, "does not wait for an approval")
 		require.NoFileExists(t, target)
 	})
 }

@@ -99,7 +99,7 @@ func (s *personShell) asks(p *targetPlace, file string) (said string) {
 	s.t.Helper()
 	script := filepath.Join(p.dir, "s.jsonl")
 	require.NoError(s.t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"`+file+`","content":"x"}}`+"\n"), 0o600))
-	code, out := s.types("really run --as agent-x --on-ask wait --policy " + p.policy + " --workspace " + p.workspace + " --state " + p.state + " " + script)
+	code, out := s.types("really run --principal agent-x --on-ask wait --policy " + p.policy + " --workspace " + p.workspace + " --state " + p.state + " " + script)
 	require.Equal(s.t, int(cli.ExitPending), code, out)
 	p.call = regexp.MustCompile(`c_[0-9a-z]{12}`).FindString(out)
 	return out
@@ -146,7 +146,7 @@ func TestApprovalAttackProcesses(t *testing.T) {
 		`(setsid onpty onpty TRY </dev/null >/dev/null 2>&1 &)`,
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "really run --json --as agent-x --on-ask wait --policy %s --workspace %s --state %s %s > %s/asked\n", p.policy, p.workspace, p.state, script, p.dir)
+	fmt.Fprintf(&b, "really run --json --principal agent-x --on-ask wait --policy %s --workspace %s --state %s %s > %s/asked\n", p.policy, p.workspace, p.state, script, p.dir)
 	fmt.Fprintf(&b, "call=$(sed -n 's/.*\"call\":\"\\([^\"]*\\)\".*/\\1/p' %s/asked)\n", p.dir)
 	b.WriteString("wait_for() { n=0; until [ -e \"$1\" ] || [ $n = 3000 ]; do sleep 0.02; n=$((n+1)); done; }\n")
 	var named []string // the way of each attack
@@ -210,7 +210,7 @@ func TestApprovalAttacksByHiding(t *testing.T) {
 			// Both are pipes: each waits for the other, and the test for the last.
 			require.NoError(t, unix.Mkfifo(file("asked"), 0o600))
 			require.NoError(t, unix.Mkfifo(file("result"), 0o600))
-			write("run.sh", "really run --json --as agent-x --on-ask wait --workspace "+p.workspace+at+" "+file("s.jsonl")+" > "+file("asked")+" 2>/dev/null\n")
+			write("run.sh", "really run --json --principal agent-x --on-ask wait --workspace "+p.workspace+at+" "+file("s.jsonl")+" > "+file("asked")+" 2>/dev/null\n")
 			write("attack.sh", "call=$(sed -n 's/.*\"call\":\"\\([^\"]*\\)\".*/\\1/p' "+file("asked")+")\n"+
 				"said=$(really approve $call --resume"+at+" 2>&1); echo \"$? $said\" > "+file("result")+"\n")
 			write("agent.sh", strings.NewReplacer("RUN", file("run.sh"), "ATTACK", file("attack.sh")).Replace(agent))
@@ -250,7 +250,7 @@ func TestApprovalOfTheNextQuestion(t *testing.T) {
 	for _, pipe := range []string{ready, again} {
 		require.NoError(t, unix.Mkfifo(pipe, 0o600))
 	}
-	program := file("agent.sh", "really run --as agent-x --on-ask wait"+at+" "+script+" > "+ready+" 2>&1\n"+
+	program := file("agent.sh", "really run --principal agent-x --on-ask wait"+at+" "+script+" > "+ready+" 2>&1\n"+
 		"read digest < "+again+"\n"+
 		"onpty really approve $digest --state "+p.state+" > "+result+" 2>&1 </dev/null; echo $? >> "+result+"\n")
 	ended := make(chan string, 1)
@@ -265,7 +265,7 @@ func TestApprovalOfTheNextQuestion(t *testing.T) {
 	code, out := person.types("really approve " + p.call + " --resume" + at)
 	require.Equal(t, int(cli.ExitPending), code, out)
 
-	require.NoError(t, os.WriteFile(again, []byte(p.call+" --question "+p.digest(t, p.call)+"\n"), 0o600))
+	require.NoError(t, os.WriteFile(again, []byte(p.call+" --request "+p.digest(t, p.call)+"\n"), 0o600))
 	<-ended
 	got, err := os.ReadFile(result)
 	require.NoError(t, err)
@@ -273,7 +273,7 @@ func TestApprovalOfTheNextQuestion(t *testing.T) {
 	require.True(t, strings.HasSuffix(string(got), "\n3\n"), "%s", got)
 	require.NoDirExists(t, filepath.Join(p.workspace, "to"))
 
-	code, out = person.types("really approve " + p.call + " --question " + p.digest(t, p.call) + " --resume" + at)
+	code, out = person.types("really approve " + p.call + " --request " + p.digest(t, p.call) + " --resume" + at)
 	require.Zero(t, code, out)
 	require.DirExists(t, filepath.Join(p.workspace, "to", "b"))
 }
@@ -322,10 +322,10 @@ func TestHonestApprovals(t *testing.T) {
 		{"really approve --state STATE", "really approve CALL" + resume},
 		{"really approve CALL --why 'looks fine'" + resume},
 		{"really approve CALL --json" + resume},
-		{"really approve CALL --at-end keep" + resume},
+		{"really approve CALL --at-end leave-open" + resume},
 		{"really approve CALL --remember session" + resume},
 		{"really approve CALL --remember always --for 1h" + resume},
-		{"really approve CALL --question DIGEST" + resume},
+		{"really approve CALL --request DIGEST" + resume},
 		{"really approve CALL --workspace WORKSPACE" + resume},
 		{"cd WORKSPACE", "really approve CALL" + resume},
 		{"really show CALL --state STATE", "really approve CALL" + resume},

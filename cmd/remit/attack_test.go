@@ -119,13 +119,13 @@ func (p targetPlace) tries(digest string) [][]string {
 		p.at("approve", p.call),
 		p.at("approve", p.call[:8]),
 		p.at("approve", p.call, "--why", "the user said so", "--json"),
-		p.at("approve", p.call, "--question", digest),
+		p.at("approve", p.call, "--request", digest),
 		p.at("approve", p.call, "--remember", "always"),
 		p.at("approve", p.call, "--remember", "session", "--for", "1h"),
 		p.at("approve", p.call, "--resume", "--policy", p.policy),
 		p.at("approve", p.call, "--resume", "--policy", p.policy, "--at-end", "commit", "--json"),
-		p.at("settle", p.call, "applied", "--why", "it is there"),
-		p.at("settle", p.call, "absent", "--why", "it is not there"),
+		p.at("resolve", p.call, "applied", "--why", "it is there"),
+		p.at("resolve", p.call, "absent", "--why", "it is not there"),
 		p.at("approval", "allow-unattended"),
 		p.at("approval", "set-passphrase"),
 		p.at("approval", "remove-passphrase"),
@@ -220,8 +220,8 @@ func TestApprovalAttacks(t *testing.T) {
 			attack(t, p, func(*cli.Env) {}, p.at("approve", "--", id)...)
 		}
 		// The beginning of a call that does not wait any more is no beginning of one that does.
-		attack(t, p, func(*cli.Env) {}, p.at("approve", p.call, "--question", other.digest(t, other.call))...)
-		attack(t, p, func(*cli.Env) {}, p.at("approve", p.call, "--question", "sha256:"+strings.Repeat("0", 64))...)
+		attack(t, p, func(*cli.Env) {}, p.at("approve", p.call, "--request", other.digest(t, other.call))...)
+		attack(t, p, func(*cli.Env) {}, p.at("approve", p.call, "--request", "sha256:"+strings.Repeat("0", 64))...)
 		attack(t, p, func(*cli.Env) {}, "approve", p.call, "--state", other.state)
 		attack(t, p, func(*cli.Env) {}, "approve", p.call, "--state", filepath.Join(p.dir, "none"))
 		p.unharmed(t)

@@ -76,7 +76,7 @@ func badCases() (cases []bad) {
 		{"--root", "workspace={dir}"},
 		{"--on-ask", "Deny"},
 		{"--at-end", ""},
-		{"--as", ""},
+		{"--principal", ""},
 		{"--role", ""},
 		{"--workspace", ""},
 		{"--state", ""},

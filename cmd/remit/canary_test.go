@@ -163,7 +163,7 @@ func TestCanariesThroughTheCommand(t *testing.T) {
 	var txns []string
 	explained := 0
 	for _, how := range [][]string{{"--json"}, nil} {
-		at := append(append([]string{"run", "--workspace", workspace, "--policy", policy, "--at-end", "keep", "--keep-going", "-"}, reach...), how...)
+		at := append(append([]string{"run", "--workspace", workspace, "--policy", policy, "--at-end", "leave-open", "--keep-going", "-"}, reach...), how...)
 		for l := range strings.Lines(command(at...)) {
 			var a struct{ Call, Txn string }
 			if json.Unmarshal([]byte(l), &a) != nil {
@@ -183,7 +183,7 @@ func TestCanariesThroughTheCommand(t *testing.T) {
 	for _, args := range [][]string{{"log", "--state", state}, {"log", "--json", "--state", state}, {"show", txns[0], "--state", state}, {"show", "--json", txns[0], "--state", state}, {"diff", txns[0], "--state", state}, {"doctor"}} {
 		command(args...)
 	}
-	for _, verb := range [][]string{{"recover"}, {"revert", "--preview", txns[0]}, {"revert", txns[0]}, {"redo", txns[0]}, {"revert", "--force-as", "me", txns[0]}} {
+	for _, verb := range [][]string{{"recover"}, {"revert", "--preview", txns[0]}, {"revert", txns[0]}, {"redo", txns[0]}, {"revert", "--force", "--by", "me", txns[0]}} {
 		command(append(verb, reach...)...)
 	}
 	command("fsck", "--state", state)

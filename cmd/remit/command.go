@@ -23,9 +23,9 @@ import (
 func commandTree(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "remit",
-		Short: "Run tools for agents: asked for, verified, on the record, and taken back",
+		Short: "Run the tools of agents: authorized, verified, journaled and revertible",
 		Long: "remit runs calls of tools. Each call is asked for by a policy before it runs, verified after it ran,\n" +
-			"is on a durable journal before anybody sees its result, and can be taken back, also after a crash.",
+			"is on a durable journal before its result is returned, and can be reverted, also after a crash.",
 		SilenceErrors: true, SilenceUsage: true, Version: cli.ReadVersion().String(),
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -31,7 +31,7 @@ while read -r line; do
 done
 `
 
-// TestDraftedSandbox: init --sandbox drafts the sandbox of a server that starts in one, so that what it wrote is known and taken back.
+// TestDraftedSandbox: init --sandbox drafts the sandbox of a server that starts in one, so that what it wrote is known and reverted.
 // Of the others it says why they got none, and they are drafted as before.
 func TestDraftedSandbox(t *testing.T) {
 	if !hasSandbox() {

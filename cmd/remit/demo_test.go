@@ -45,7 +45,7 @@ func TestDemo(t *testing.T) {
 	if strings.Contains(out, "remit doctor") {
 		caught = 2 // this machine has no sandbox
 	}
-	require.Equal(t, caught, strings.Count(out, "did not verify, taken back"), out)
+	require.Equal(t, caught, strings.Count(out, "did not verify, reverted"), out)
 
 	for name, body := range map[string]string{
 		"does nothing":       `exit 0`,

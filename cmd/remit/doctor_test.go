@@ -130,7 +130,7 @@ func TestDoctorProbes(t *testing.T) {
 		what        string
 	}{
 		{"no promise", "beneath", odd{features: none, lstat: disk.ErrEscape}, doctor.Weaker, "looking at each step"},
-		{"no promise", "exchange", odd{features: none, exchange: unsupported, lstat: disk.ErrEscape}, doctor.Weaker, "a change that somebody makes in between is lost"},
+		{"no promise", "exchange", odd{features: none, exchange: unsupported, lstat: disk.ErrEscape}, doctor.Weaker, "a change made in between is lost"},
 		{"no promise", "noreplace", odd{features: none, rename: unsupported, lstat: disk.ErrEscape}, doctor.Weaker, "may be replaced"},
 		{"no promise", "lease", odd{features: none, lstat: disk.ErrEscape}, doctor.Weaker, "is not always seen"},
 		{"no promise", "xattrs", odd{features: none, lstat: disk.ErrEscape}, doctor.Weaker, "attributes of a file that is restored are lost"},
@@ -140,7 +140,7 @@ func TestDoctorProbes(t *testing.T) {
 		{"nothing is exchanged", "exchange", odd{exchange: func(_, _ string) error { return nil }, features: none}, doctor.Failing, "are where they were"},
 		{"not supported", "exchange", odd{exchange: unsupported, features: all}, doctor.Failing, "remit relies on it"},
 		{"replaces", "noreplace", odd{rename: func(_, _ string) error { return nil }, features: none}, doctor.Failing, "renamed over another"},
-		{"sees nobody", "lease", odd{quiet: func() error { return nil }, features: all}, doctor.Failing, "looked like nobody had it"},
+		{"sees nobody", "lease", odd{quiet: func() error { return nil }, features: all}, doctor.Failing, "looked closed"},
 		{"sees somebody always", "lease", odd{quiet: func() error { return disk.ErrBusy }, features: all}, doctor.Failing, "in use by another process"},
 		{"cannot say", "lease", odd{quiet: func() error { return disk.ErrUnsupported }, features: none}, doctor.Weaker, "is not always seen"},
 		{"loses attributes", "xattrs", odd{xattrs: map[string][]byte{}, features: all}, doctor.Failing, "it went wrong"},

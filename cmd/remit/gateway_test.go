@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGateway: a client writes through remit with another server, which is remit too; what it did is taken back by a command that
+// TestGateway: a client writes through remit with another server, which is remit too; what it did is reverted by a command that
 // starts the server anew, and finds the configuration by itself. A tool that the server changes is shown, and accepted.
 func TestGateway(t *testing.T) {
 	remit := build(t)

@@ -21,11 +21,11 @@ import (
 
 // wordsNotHints are texts that name a command and are no command to run: what they speak of has happened, or is explained.
 var wordsNotHints = map[string]string{
-	"a person can take it back: remit revert ": "an id follows; a model reads it, wherever the journal is",
-	"none yet: the first remit run makes it":   "any run",
+	"a person can revert it: remit revert ":  "an id follows; a model reads it, wherever the journal is",
+	"none yet: the first remit run makes it": "any run",
 	"check --state: it is the folder that remit run was given; without it, the journal of the workspace is read": "names the flag",
 	"wrote %s to %s\nchange it, then: remit policy check %s\nuse it: remit run --policy %s …\n":                  "a run that is still to be written",
-	"no filter: --limit-calls and --limit-time of remit run and remit resume add one":                            "names flags",
+	"no filter: --max-calls and --max-time of remit run and remit resume add one":                                "names flags",
 	"  %s\n  remit run decided %s:\n":                               "what a run decided",
 	"sandbox: by the operating system, as far as remit doctor says": "any place says the same",
 	"remit show ":              "an id of place.shown follows, with the flags of the place",
@@ -35,7 +35,7 @@ var wordsNotHints = map[string]string{
 	"call it where a person can answer (agent.Approve or agent.Wait; remit run --on-ask prompt or wait)":                                     "flags of the run that was denied",
 	"  %s   remit init --config %s --write: until an entry says what their tools do, calls of them are denied\n":                             "the configuration holds what it writes",
 	"give it an entry with an effectClass in the gateway's configuration: remit init --config FILE --write drafts those that are missing":    "the configuration holds what it writes",
-	"take it back over what is there, which is kept for remit redo: ":                                                                        "what redo is for; the command follows",
+	"revert it over what is there, which is kept for remit redo: ":                                                                           "what redo is for; the command follows",
 	"%q is not a tree head: write it as SIZE:sha256:DIGITS, as Head.String and remit fsck do":                                                "a form",
 	"open database: %w; make one with database.New and give it to agent.Driver (remit run: --database NAME=sqlite:PATH)":                     "a flag",
 	"; or a person allows it: --on-ask prompt or wait of remit run, agent.Approve or agent.Wait":                                             "flags of the run that was denied",

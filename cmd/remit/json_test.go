@@ -91,7 +91,7 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 	policy := filepath.Join("..", "..", "policies", "workspace")
 	switch cmd.CommandPath() {
 	case "remit run":
-		return [][]string{{p.script}, {"--at-end", "revert", p.script}, {"--at-end", "keep", p.script}, {"--atomic", p.script}}
+		return [][]string{{p.script}, {"--at-end", "revert", p.script}, {"--at-end", "leave-open", p.script}, {"--atomic", p.script}}
 	case "remit pending":
 		return [][]string{{}, {p.waits}}
 	case "remit approve", "remit deny":
@@ -107,7 +107,7 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 			return [][]string{{"--file", file}}
 		}
 		return [][]string{{"there", "--file", file}}
-	case "remit settle":
+	case "remit resolve":
 		return [][]string{{p.lost, "absent", "--why", "looked"}}
 	case "remit resume":
 		return [][]string{{p.waits}}
@@ -127,7 +127,7 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{"--input", p.input}}
 	case "remit feedback":
 		return [][]string{{p.done, "good"}}
-	case "remit tools adjust":
+	case "remit tools patch":
 		return [][]string{{"file_write", "--patch", p.patch}}
 	case "remit gateway accept", "remit init":
 		file := p.script + ".gateway.json"
@@ -144,7 +144,7 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 	case "remit gateway logout":
 		return [][]string{{"gone"}}
 	case "remit token":
-		return [][]string{{"--as", "kim"}}
+		return [][]string{{"--principal", "kim"}}
 	case "remit connect":
 		return [][]string{nil, {"cursor", "--preview"}, {"cursor"}}
 	case "remit disconnect":
@@ -249,7 +249,7 @@ func TestCompletion(t *testing.T) {
 	offers, _ = completions(t, at("redo", "")...)
 	require.Contains(t, offers, p.undone)
 	require.NotContains(t, offers, p.done)
-	offers, _ = completions(t, at("settle", p.lost, "")...)
+	offers, _ = completions(t, at("resolve", p.lost, "")...)
 	require.Equal(t, []string{"applied", "absent"}, offers)
 	offers, _ = completions(t, at("approve", p.waits, "")...)
 	require.Empty(t, offers)
@@ -259,7 +259,7 @@ func TestCompletion(t *testing.T) {
 	offers, _ = completions(t, "run", "--on-ask", "")
 	require.Equal(t, []string{"deny", "wait", "prompt", "approve-unsafe"}, offers)
 	offers, _ = completions(t, "resume", "--at-end", "")
-	require.Equal(t, []string{"commit", "revert", "keep"}, offers)
+	require.Equal(t, []string{"commit", "revert", "leave-open"}, offers)
 	offers, directive = completions(t, "run", "")
 	require.Equal(t, []string{"jsonl"}, offers)
 	require.Equal(t, ":8", directive, "files that end in it")

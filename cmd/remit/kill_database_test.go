@@ -78,7 +78,7 @@ func (s *databaseSite) place(at string) {
 	s.script = s.file("script.jsonl", databaseScript)
 	require.NoError(s.t, os.Mkdir(filepath.Join(s.dir, "ws"), 0o700))
 	s.where = []string{"--workspace", filepath.Join(s.dir, "ws"), "--state", filepath.Join(s.dir, "state")}
-	s.flags = append([]string{"run", "--at-end", "keep", "--policy", s.file("policy.rego", databasePolicy), "--database", "main=" + at}, s.where...)
+	s.flags = append([]string{"run", "--at-end", "leave-open", "--policy", s.file("policy.rego", databasePolicy), "--database", "main=" + at}, s.where...)
 }
 
 func (s *databaseSite) file(name, content string) string {
@@ -183,7 +183,7 @@ func killAroundCommit(t *testing.T, site func(*testing.T) *databaseSite) {
 		require.Equal(t, int(cli.ExitPartial), code, out)
 		require.Contains(t, out, "db://main/a/")
 		require.Contains(t, s.rows(), "theirs")
-		require.Equal(t, 1, strings.Count(s.rows(), "changed"), "what the trigger did is taken back, but not what it did for somebody else")
+		require.Equal(t, 1, strings.Count(s.rows(), "changed"), "what the trigger did is reverted, but not what it did for somebody else")
 	}
 	_, killed = s.run(0, append([]string{"revert", "--last"}, s.where...)...)
 	require.False(t, killed)

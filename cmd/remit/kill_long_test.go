@@ -76,7 +76,7 @@ func TestKilledLongRun(t *testing.T) {
 	seed := killSeed(t)
 	trace := filepath.Join(t.TempDir(), "trace")
 	ws, state, script := longSetup(t, seed)
-	err := child(t, 0, trace, "run", "--workspace", ws, "--state", state, "--at-end", "keep", "--keep-going", script)
+	err := child(t, 0, trace, "run", "--workspace", ws, "--state", state, "--at-end", "leave-open", "--keep-going", script)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) { // some calls fail: the author forgets, and a batch may meet itself
 		require.Equal(t, 5, exit.ExitCode(), "control")
@@ -123,7 +123,7 @@ func killLong(t *testing.T, seed uint64, at, second, third int, more bool) {
 	before := fullSnapshot(t, ws)
 	place := []string{"--workspace", ws, "--state", state}
 	about := fmt.Sprintf("seed %d, killed at point %d (then %d and %d: %v)", seed, at, second, third, more)
-	killed(t, child(t, at, "", append([]string{"run", "--at-end", "keep", "--keep-going", script}, place...)...), about)
+	killed(t, child(t, at, "", append([]string{"run", "--at-end", "leave-open", "--keep-going", script}, place...)...), about)
 	if more {
 		_ = child(t, second, "", append([]string{"recover"}, place...)...)
 	}

@@ -62,7 +62,7 @@ func TestKilledPrograms(t *testing.T) {
 	}
 	ws, state, script := programSetup(t)
 	trace := filepath.Join(t.TempDir(), "trace")
-	require.NoError(t, child(t, 0, trace, "run", "--at-end", "keep", "--workspace", ws, "--state", state, script))
+	require.NoError(t, child(t, 0, trace, "run", "--at-end", "leave-open", "--workspace", ws, "--state", state, script))
 	raw, err := os.ReadFile(trace)
 	require.NoError(t, err)
 	points := strings.Fields(string(raw))
@@ -75,7 +75,7 @@ func TestKilledPrograms(t *testing.T) {
 		ws, state, script := programSetup(t)
 		before := withLinks(t, ws)
 		place := []string{"--workspace", ws, "--state", state}
-		killed(t, child(t, at, "", append([]string{"run", "--at-end", "keep", script}, place...)...), about)
+		killed(t, child(t, at, "", append([]string{"run", "--at-end", "leave-open", script}, place...)...), about)
 		if i%2 == 1 {
 			_ = child(t, 1+r.IntN(20), "", append([]string{"recover"}, place...)...)
 		}

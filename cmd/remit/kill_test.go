@@ -164,7 +164,7 @@ func TestKilledRun(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	ws, state, script := killSetup(t)
-	err := child(t, 0, trace, "run", "--workspace", ws, "--state", state, "--at-end", "keep", "--keep-going", script)
+	err := child(t, 0, trace, "run", "--workspace", ws, "--state", state, "--at-end", "leave-open", "--keep-going", script)
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
 	require.Equal(t, 3, exit.ExitCode(), "control: the script runs through, and one call is denied")
@@ -256,7 +256,7 @@ func killSetup(t *testing.T) (ws, state, script string) {
 func killOnce(t *testing.T, at int) {
 	ws, state, script := killSetup(t)
 	before := snapshot(t, ws)
-	err := child(t, at, "", "run", "--workspace", ws, "--state", state, "--at-end", "keep", "--keep-going", script)
+	err := child(t, at, "", "run", "--workspace", ws, "--state", state, "--at-end", "leave-open", "--keep-going", script)
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit, "killed at point %d", at)
 	status, ok := exit.Sys().(syscall.WaitStatus)

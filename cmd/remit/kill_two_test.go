@@ -21,7 +21,7 @@ const twoCalls = 60
 
 // TestTwoProcessesOneKilled lets two processes work at once in one workspace and
 // on one journal, and kills one: the other goes on and ends well, and what the
-// killed one left is taken back without touching it.
+// killed one left is reverted without touching it.
 func TestTwoProcessesOneKilled(t *testing.T) {
 	t.Parallel()
 	seed := killSeed(t)
@@ -39,7 +39,7 @@ func TestTwoProcessesOneKilled(t *testing.T) {
 				out, err := childOutput(0, append([]string{"run", "--json", "--keep-going", filepath.Join(dir, "b.jsonl")}, place...)...)
 				other <- fmt.Sprint(out, " ", err)
 			}()
-			killed(t, child(t, at, "", append([]string{"run", "--keep-going", "--at-end", "keep", filepath.Join(dir, "a.jsonl")}, place...)...), about)
+			killed(t, child(t, at, "", append([]string{"run", "--keep-going", "--at-end", "leave-open", filepath.Join(dir, "a.jsonl")}, place...)...), about)
 			said := <-other
 			lines := strings.Split(strings.TrimSpace(said), "\n")
 			var sum script.Summary
@@ -87,7 +87,7 @@ func twoSetup(t *testing.T, seed uint64) (dir string, place []string) {
 func twoPoints(t *testing.T, seed uint64) int {
 	dir, place := twoSetup(t, seed)
 	trace := filepath.Join(dir, "trace")
-	require.NoError(t, child(t, 0, trace, append([]string{"run", "--at-end", "keep", filepath.Join(dir, "a.jsonl")}, place...)...))
+	require.NoError(t, child(t, 0, trace, append([]string{"run", "--at-end", "leave-open", filepath.Join(dir, "a.jsonl")}, place...)...))
 	raw, err := os.ReadFile(trace)
 	require.NoError(t, err)
 	return len(strings.Fields(string(raw)))
@@ -95,7 +95,7 @@ func twoPoints(t *testing.T, seed uint64) int {
 
 // TestSecondProcessOnOneFile: a file belongs to the transaction that changed it
 // until that ends, also when its process was killed; whoever wants it meanwhile is
-// told who has it, and gets it once that is taken back.
+// told who has it, and gets it once that is reverted.
 func TestSecondProcessOnOneFile(t *testing.T) {
 	t.Parallel()
 	dir, place := twoSetup(t, 1)
@@ -106,12 +106,12 @@ func TestSecondProcessOnOneFile(t *testing.T) {
 `), 0o600))
 	trace := filepath.Join(dir, "points")
 	other, elsewhere := twoSetup(t, 2)
-	require.NoError(t, child(t, 0, trace, append([]string{"run", "--at-end", "keep", filepath.Join(dir, "one.jsonl")}, elsewhere...)...))
+	require.NoError(t, child(t, 0, trace, append([]string{"run", "--at-end", "leave-open", filepath.Join(dir, "one.jsonl")}, elsewhere...)...))
 	require.DirExists(t, other)
 	raw, err := os.ReadFile(trace)
 	require.NoError(t, err)
 	last := len(strings.Fields(string(raw)))
-	killed(t, child(t, last-3, "", append([]string{"run", "--at-end", "keep", script}, place...)...), "near its end")
+	killed(t, child(t, last-3, "", append([]string{"run", "--at-end", "leave-open", script}, place...)...), "near its end")
 	holder := unfinished(t, filepath.Join(dir, "state"))
 	require.Len(t, holder, 1)
 

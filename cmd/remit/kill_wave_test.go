@@ -53,7 +53,7 @@ func TestKilledWaves(t *testing.T) {
 		ws, state, script := waveSetup(t)
 		before, at := withLinks(t, ws), 1+r.IntN(points)
 		about := fmt.Sprintf("seed %d, run killed at point %d", seed, at)
-		_ = child(t, at, "", "run", "--at-end", "keep", "--workspace", ws, "--state", state, script) // it may have fewer points
+		_ = child(t, at, "", "run", "--at-end", "leave-open", "--workspace", ws, "--state", state, script) // it may have fewer points
 		endKilled(t, r, ws, state, about)
 		require.Equal(t, before, withLinks(t, ws), about)
 	}

@@ -24,7 +24,7 @@ import (
 
 var revisions = []string{"2026-07-28", "2025-11-25"}
 
-// TestServeStdio: a client starts the command, calls, and what it did is taken back, by the client and by remit revert.
+// TestServeStdio: a client starts the command, calls, and what it did is reverted, by the client and by remit revert.
 func TestServeStdio(t *testing.T) {
 	remit := build(t)
 	for _, revision := range revisions {
@@ -98,7 +98,7 @@ func TestServeHTTP(t *testing.T) {
 		require.NoError(t, cs.Close())
 	}
 
-	made, err := exec.Command(remit, "token", "--workspace", workspace, "--state", state, "--as", "painter").Output()
+	made, err := exec.Command(remit, "token", "--workspace", workspace, "--state", state, "--principal", "painter").Output()
 	require.NoError(t, err)
 	other := strings.TrimSpace(string(made))
 	require.NotEqual(t, token, other)
@@ -113,7 +113,7 @@ func TestServeHTTP(t *testing.T) {
 	require.NoError(t, cs.Close())
 
 	for span, good := range map[string]bool{"": true, "0": true, "1ns": false} {
-		args := []string{"token", "--workspace", workspace, "--state", state, "--as", "painter", "--json"}
+		args := []string{"token", "--workspace", workspace, "--state", state, "--principal", "painter", "--json"}
 		if span != "" {
 			args = append(args, "--for", span)
 		}
@@ -139,7 +139,7 @@ func TestServeHTTP(t *testing.T) {
 			require.Contains(t, res.Header.Get("WWW-Authenticate"), `error="invalid_token"`)
 		}
 	}
-	require.Error(t, exec.Command(remit, "token", "--workspace", workspace, "--state", state, "--as", "painter", "--for", "-1s").Run())
+	require.Error(t, exec.Command(remit, "token", "--workspace", workspace, "--state", state, "--principal", "painter", "--for", "-1s").Run())
 
 	require.NoError(t, second.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, second.Wait())
@@ -176,7 +176,7 @@ func callFile(t *testing.T, cs *sdk.ClientSession, name string) string {
 	return id
 }
 
-// TestServeRevertOfOwnFiles: an agent that has tightened the policy, as a person let it, does not take that back by itself.
+// TestServeRevertOfOwnFiles: an agent that has tightened the policy, as a person let it, does not revert that by itself.
 func TestServeRevertOfOwnFiles(t *testing.T) {
 	remit := build(t)
 	workspace, state := testPlace(t)
@@ -203,7 +203,7 @@ func TestServeRevertOfOwnFiles(t *testing.T) {
 	said, err := json.Marshal(r)
 	require.NoError(t, err)
 	require.Contains(t, string(said), "remit reads its policy or the configuration of its gateway from workspace/p.rego")
-	require.Contains(t, string(said), "a person can take it back: remit revert "+call)
+	require.Contains(t, string(said), "a person can revert it: remit revert "+call)
 	now, err := os.ReadFile(own)
 	require.NoError(t, err)
 	require.Equal(t, tighter, string(now))

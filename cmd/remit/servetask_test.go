@@ -90,7 +90,7 @@ func TestServeTaskFlags(t *testing.T) {
 	dir := t.TempDir()
 	config, allow := waitingPeer(t, dir)
 	_, where, token := serving(t, remit, "gateway", "--config", config, "--policy", allow, "--workspace", workspace, "--state", state,
-		"--task-after", "1ms", "--task-time", "1s", "--task-poll", "700ms", "--tasks-at-once", "1")
+		"--task-after", "1ms", "--task-timeout", "1s", "--task-poll-interval", "700ms", "--max-tasks", "1")
 	ask := func(method, params string) map[string]any { return asTaskClient(t, where, token, method, params) }
 	never := `"name":"peer__wait","arguments":{"text":"` + filepath.Join(dir, "never") + `"}`
 	first := ask("tools/call", never)

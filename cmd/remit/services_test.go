@@ -51,7 +51,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const planted = "planted-token-0123456789"
 
 // TestServices runs calls of a service that a file describes, with a credential, and
-// takes them back in another run of the command. The secret is in nothing that was
+// reverts them in another run of the command. The secret is in nothing that was
 // written.
 func TestServices(t *testing.T) {
 	s := &shelf{items: map[string]string{}}
@@ -96,7 +96,7 @@ allow contains "its token" if { input.access.action == "use"; input.access.resou
 	require.Contains(t, lines[1], `"status":"done"`)
 	require.Contains(t, lines[1], `you are Bearer (hidden), (hidden)`)
 	require.Contains(t, lines[1], `"effect_class":"pure"`)
-	require.Contains(t, lines[2], `"status":"denied"`, "a POST that nothing takes back")
+	require.Contains(t, lines[2], `"status":"denied"`, "a POST that nothing reverts")
 	require.Equal(t, map[string]string{"new": `{"name":"tea"}`}, s.items)
 	command(0, "log", "--state", state)
 	var summary struct{ Txn string }

@@ -101,7 +101,7 @@ func TestStartSettles(t *testing.T) {
 		return string(out)
 	}
 	first, lives := startGateway(t, remit, args...), startGateway(t, remit, args...)
-	lives.token = strings.TrimSpace(run("token", "--as", "other", "--workspace", workspace, "--policy", allow)) // of the servers that are served
+	lives.token = strings.TrimSpace(run("token", "--principal", "other", "--workspace", workspace, "--policy", allow)) // of the servers that are served
 	first.waits(t, filepath.Join(dir, "never"))
 	beside := lives.waits(t, filepath.Join(dir, "later"))
 	require.NotContains(t, first.kill(), "dead process")
@@ -117,11 +117,11 @@ func TestStartSettles(t *testing.T) {
 	require.NoError(t, cs.Close())
 	defer func() { // its standard error is all here once it has ended
 		said := second.kill()
-		require.Equal(t, 1, strings.Count(said, "is settled"), said)
-		require.Regexp(t, `msg="a call that a dead process left in flight is settled" call=\S+ tool=peer__wait as=unknown why=.* see="remit show c_`, said)
-		require.Contains(t, said, `transactions=1 list="remit recover --state `+state+`" take_back="remit revert `+gone+` --state `)
+		require.Equal(t, 1, strings.Count(said, "is resolved"), said)
+		require.Regexp(t, `msg="a call that a dead process left in flight is resolved" call=\S+ tool=peer__wait as=unknown why=.* see="remit show c_`, said)
+		require.Contains(t, said, `transactions=1 list="remit recover --state `+state+`" revert="remit revert `+gone+` --state `)
 	}()
-	settled, err := exec.Command(remit, "settle", regexp.MustCompile(`c_\w+`).FindString(run("show", gone)), "absent", "--why", "I say so", "--state", state).CombinedOutput()
+	settled, err := exec.Command(remit, "resolve", regexp.MustCompile(`c_\w+`).FindString(run("show", gone)), "absent", "--why", "I say so", "--state", state).CombinedOutput()
 	require.Error(t, err, "it has no terminal, as a program of an agent has none")
 	require.Contains(t, string(settled), "a person must approve, and an agent can be behind this command")
 	out, _ := exec.Command(remit, "revert", "--state", state, gone).CombinedOutput() // a call of unknown outcome is left as it is, which its code says

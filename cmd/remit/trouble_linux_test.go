@@ -132,7 +132,7 @@ func TestUndoOnASickDisk(t *testing.T) {
 }
 
 // TestOneDamagedEntry: whichever entry of a transaction is damaged, the others are listed
-// and taken back, and the damage is named.
+// and reverted, and the damage is named.
 func TestOneDamagedEntry(t *testing.T) {
 	workspace, state := testPlace(t)
 	remit := func(state string, args ...string) spoken {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestServersThatCanBeUndone is the second quick start: a client's servers come behind the gateway, drafts say what is known of them, the
-// person at the client is asked before one writes in the workspace, and what it wrote is taken back.
+// person at the client is asked before one writes in the workspace, and what it wrote is reverted.
 func TestServersThatCanBeUndone(t *testing.T) {
 	remit := build(t)
 	home, workspace := t.TempDir(), t.TempDir()
@@ -80,6 +80,6 @@ func TestServersThatCanBeUndone(t *testing.T) {
 	require.Contains(t, string(out), "unknown")
 	require.Contains(t, string(out), "its effects elsewhere, or on masked files there, are unknown")
 	require.NoFileExists(t, filepath.Join(workspace, "a.txt"))
-	require.Contains(t, run("revert", "--last"), "there is nothing to take back")
+	require.Contains(t, run("revert", "--last"), "there is nothing to revert")
 	require.Contains(t, run("show", regexp.MustCompile(`t_\w+`).FindString(string(out))), "observed in workspace, unknown elsewhere")
 }

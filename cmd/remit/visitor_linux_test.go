@@ -411,7 +411,7 @@ func (v *visitor) folder() {
 	}
 }
 
-// transaction writes two files, and keeps them or takes them back.
+// transaction writes two files, and keeps them or reverts them.
 func (v *visitor) transaction(name string) int {
 	before := maps.Clone(v.files)
 	txn := v.begin()
@@ -426,7 +426,7 @@ func (v *visitor) transaction(name string) int {
 	return 4
 }
 
-// takeBack writes a file and takes that back by the id of the call.
+// takeBack writes a file and reverts that by the id of the call.
 func (v *visitor) takeBack(name string) int {
 	before := maps.Clone(v.files)
 	call := v.write(name, "").Result.Meta.Call

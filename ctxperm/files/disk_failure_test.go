@@ -114,7 +114,7 @@ func TestCopyOfOurs(t *testing.T) {
 	require.Equal(t, "ours", w.read("a.txt"))
 	require.True(t, w.wrote())
 	w.revert()
-	require.Equal(t, "ours", w.read("a.txt"), "a conflict has no effect that could be taken back")
+	require.Equal(t, "ours", w.read("a.txt"), "a conflict has no effect that could be reverted")
 }
 
 // TestFilledWhileDeleted fills an empty directory while it is removed.

@@ -201,6 +201,6 @@ func (d *desk) undo(ctx context.Context, rt *agent.Runtime) error {
 		return err
 	}
 	report, err := rt.Revert(ctx, c.Txn, revert.Options{})
-	d.say("taken back: %d changes, left: %d", len(report.Items), len(report.NotUndone()))
+	d.say("reverted: %d changes, left: %d", len(report.Items), len(report.NotUndone()))
 	return err
 }

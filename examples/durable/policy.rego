@@ -1,6 +1,6 @@
 package remit
 
-allow contains "notes may be written: that can be taken back" if {
+allow contains "notes may be written: that can be reverted" if {
 	input.access.action == "write"
 	input.access.resource.root == "notes"
 	input.call.effect_class == "reversible"

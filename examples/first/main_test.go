@@ -48,5 +48,5 @@ func TestFirstProgram(t *testing.T) {
 	require.NoError(t, run(context.Background(), dir))
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	require.Empty(t, left, "the transaction was taken back")
+	require.Empty(t, left, "the transaction was reverted")
 }

@@ -226,7 +226,7 @@ func policy() (*rego.Engine, error) {
 	// guide: guides/data-flow.md
 	engine, err := rego.Load(
 		rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix},
-		rego.Source{FS: policies.Given(), Prefix: policies.Prefix},
+		rego.Source{FS: policies.UserProvided(), Prefix: policies.Prefix},
 	)
 	// end of guide
 	return engine, err
@@ -238,7 +238,7 @@ func given(ctx context.Context, rt *agent.Runtime, who perm.Principal, prompt, n
 	if err != nil {
 		return nil, err
 	}
-	err = s.AddUserURLs(ctx, nextPrompt) // and in later texts; remit run --given TEXT
+	err = s.AddUserURLs(ctx, nextPrompt) // and in later texts; remit run --user-text TEXT
 	// end of guide
 	return s, err
 }

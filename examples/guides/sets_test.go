@@ -115,8 +115,8 @@ func TestPacks(t *testing.T) {
 	covered := map[string]bool{}
 	const (
 		write  = `{"session":{"labels":[]}}`
-		page   = `{"tool":{"name":"http_get","destination":"third_party","can_revert":false},"call":{"effect_class":"pivot"},"access":{"action":"connect","given":false,"method":"GET","resource":{"kind":"https","text":"https://a.example/x","root":null,"path":"/x","segments":null,"name":null,"ext":null,"scheme":"https","host":"a.example","port":443}}}`
-		leaves = `{"session":{"labels":["private","untrusted"]},"tool":{"name":"http_post","destination":"model_chosen","can_revert":false},"call":{"effect_class":"pivot"},"access":{"action":"connect","method":"POST","given":true,"resource":{"kind":"https","text":"https://a.example/x","root":null,"path":"/x","segments":null,"name":null,"ext":null,"scheme":"https","host":"a.example","port":443}}}`
+		page   = `{"tool":{"name":"http_get","destination":"third_party","can_revert":false},"call":{"effect_class":"pivot"},"access":{"action":"connect","user_provided":false,"method":"GET","resource":{"kind":"https","text":"https://a.example/x","root":null,"path":"/x","segments":null,"name":null,"ext":null,"scheme":"https","host":"a.example","port":443}}}`
+		leaves = `{"session":{"labels":["private","untrusted"]},"tool":{"name":"http_post","destination":"model_chosen","can_revert":false},"call":{"effect_class":"pivot"},"access":{"action":"connect","method":"POST","user_provided":true,"resource":{"kind":"https","text":"https://a.example/x","root":null,"path":"/x","segments":null,"name":null,"ext":null,"scheme":"https","host":"a.example","port":443}}}`
 	)
 	for _, tt := range []struct {
 		packs  []string
@@ -128,7 +128,7 @@ func TestPacks(t *testing.T) {
 		{[]string{"askall"}, write, perm.Ask},
 		{[]string{"workspace", "untrusted"}, `{"session":{"labels":["untrusted"]}}`, perm.Ask},
 		{[]string{"workspace", "flow"}, leaves, perm.Deny},
-		{[]string{"workspace", "given"}, page, perm.Deny},
+		{[]string{"workspace", "user_provided"}, page, perm.Deny},
 	} {
 		doc := document(t, tt.patch)
 		var request perm.Request

@@ -45,17 +45,17 @@ cat answers
 # 5: a call did not verify. The denied one alone gives 3.
 [ "$code" -eq 5 ] || fail "remit run ended with $code, and 5 was to be expected"
 # A write, an edit and, on a machine that has a sandbox, a program.
-[ "$(grep -c 'did not verify, taken back' answers)" -ge 2 ] || fail "the rule about config files does not hold for every tool"
+[ "$(grep -c 'did not verify, reverted' answers)" -ge 2 ] || fail "the rule about config files does not hold for every tool"
 
 title "What was allowed is done, what went wrong is gone"
 after=$(digest)
 echo "   digest $after"
 [ "$after" != "$before" ] || fail "nothing was changed"
 grep -q '14:00' workspace/config/site.ini || fail "the edit is not there"
-grep -q 'Maintained by' workspace/config/site.ini || fail "the bad write was not taken back"
+grep -q 'Maintained by' workspace/config/site.ini || fail "the bad write was not reverted"
 sed 's/^/   /' workspace/config/site.ini
 
-title "Take all of it back: remit revert --last"
+title "Revert all of it: remit revert --last"
 "$remit" revert --workspace workspace --state state --last
 
 title "And now?"

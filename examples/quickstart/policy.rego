@@ -7,7 +7,7 @@ allow contains "files of the workspace may be read" if {
 	input.access.action in {"read", "list"}
 }
 
-allow contains "files may be changed, because every change can be taken back" if {
+allow contains "files may be changed, because every change can be reverted" if {
 	input.access.resource.root == "workspace"
 	input.access.action in {"write", "delete"}
 	input.call.effect_class == "reversible"

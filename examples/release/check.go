@@ -163,7 +163,7 @@ func (t *teller) report(r revert.Report) {
 		case r.Items[i].Action == revert.ActionDrop:
 			t.say("%-14s dropped: it never ran", r.Items[i].Tool)
 		case restored > 0:
-			t.say("%-14s %s taken back", r.Items[i].Tool, count(restored, "change"))
+			t.say("%-14s %s reverted", r.Items[i].Tool, count(restored, "change"))
 		}
 		for _, item := range r.Items[i:j] {
 			if !item.Outcome.Clean() {

@@ -33,7 +33,7 @@ func main() {
 	process.Main() // this program is also the first process of its own sandbox
 	var c choices
 	flag.StringVar(&c.folder, "in", "", "make the world in this new `FOLDER`, and leave it there")
-	flag.BoolVar(&c.commit, "commit", false, "commit before it is taken back: the mail has left then")
+	flag.BoolVar(&c.commit, "commit", false, "commit before it is reverted: the mail has left then")
 	flag.BoolVar(&c.kill, "kill", false, "kill -9 the agent in the middle of a request; another process takes its work back")
 	flag.StringVar(&c.foreign, "foreign", "", "somebody else changes the same `PART` meanwhile: tree, database or service")
 	worker := flag.String("agent", "", "be the agent in this `FOLDER` (of -kill)")
@@ -87,7 +87,7 @@ func run(ctx context.Context, out io.Writer, c choices) (err error) {
 	if err != nil {
 		return err
 	}
-	t.title("Take all of it back")
+	t.title("Revert all of it")
 	report, err := d.Revert(ctx, txn, revert.Options{})
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) { // the report covers that error
 		return err

@@ -109,7 +109,7 @@ func TestModes(t *testing.T) {
 			}
 			out := said(t, cmd)
 			require.NotContains(t, out, "NO PROGRAM RAN")
-			require.Regexp(t, `shell_run +\d+ changes taken back`, out)
+			require.Regexp(t, `shell_run +\d+ changes reverted`, out)
 		})
 	}
 }

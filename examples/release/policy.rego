@@ -22,12 +22,12 @@ allow contains "the tables of a release may be changed, since rows are put back"
 	input.access.resource.table in {"packages", "releases", "drafts", "history"}
 }
 
-allow contains "the download site may be changed by calls that say how they are taken back" if {
+allow contains "the download site may be changed by calls that say how they are reverted" if {
 	input.access.action == "connect"
 	input.call.effect_class == "compensable"
 }
 
-allow contains "the team may be told, although nothing takes that back" if input.tool.name == "team_tell"
+allow contains "the team may be told, although nothing reverts that" if input.tool.name == "team_tell"
 
 # A deferrable call has no effect before the commit.
 hold contains "mail leaves with the commit" if input.call.effect_class == "deferrable"

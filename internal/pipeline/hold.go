@@ -230,8 +230,8 @@ func recallHeld(o *tool.Outcome, c *revert.Call) {
 
 func droppedWhy(d *record.Dropped) string {
 	why := map[string]string{
-		"abort": "its transaction was taken back", "savepoint": "what came after a savepoint was taken back",
-		"nest": "the transaction inside another that it was in was taken back", "undo": "it was taken back itself",
+		"abort": "its transaction was reverted", "savepoint": "what came after a savepoint was reverted",
+		"nest": "the transaction inside another that it was in was reverted", "undo": "it was reverted itself",
 		"budget": "another call had spent its budget before",
 	}[d.Cause]
 	if d.By != "" {

@@ -47,7 +47,7 @@ func (l *Pipeline) MayRevert(ctx context.Context, c revert.Call, asking bool) er
 	case l.recalled(ctx, a, accesses, d) != nil:
 		return nil
 	case l.p.Approver == nil:
-		return fmt.Errorf("a person decides whether call %s is taken back, and a revert waits for no answer: %s; %s", a.id, reasonText(d), byPerson(a.id))
+		return fmt.Errorf("a person decides whether call %s is reverted, and a revert waits for no answer: %s; %s", a.id, reasonText(d), byPerson(a.id))
 	case !asking:
 		return nil
 	}
@@ -59,7 +59,7 @@ func (l *Pipeline) MayRevert(ctx context.Context, c revert.Call, asking bool) er
 
 // byPerson names the remaining alternative. The path of the journal is not
 // known here.
-func byPerson(call string) string { return "a person can take it back: remit revert " + call }
+func byPerson(call string) string { return "a person can revert it: remit revert " + call }
 
 // aboutRevert tells the approver that the request is about a revert and not
 // about a run of the call.

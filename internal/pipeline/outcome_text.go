@@ -145,11 +145,11 @@ func unsaid(text, name, value string) string {
 func takenBackText(t string) string {
 	switch t {
 	case "all":
-		return "what it did was taken back."
+		return "what it did was reverted."
 	case "some":
-		return "only a part of what it did could be taken back."
+		return "only a part of what it did could be reverted."
 	default:
-		return "what it did could not be taken back."
+		return "what it did could not be reverted."
 	}
 }
 

@@ -267,7 +267,7 @@ func unmetRequirement(t tool.Tool, class effect.Class, d perm.Decision) (unmet p
 				fix = "a tool that it is composed of declares no Verify"
 			}
 		case "revert":
-			met, fix = t.CanRevert() || class == effect.Pure, "calls of the tool cannot be taken back"
+			met, fix = t.CanRevert() || class == effect.Pure, "calls of the tool cannot be reverted"
 		case "sandbox":
 			met, fix = s.Confinement == tool.Sandbox, "the tool does not run in the sandbox"
 		case "preview":

@@ -97,7 +97,7 @@ type CounterStore interface {
 	Label(labels, requires []string) (freshLabels, freshRequires []string)
 	// Given returns a function that reports whether the session was given a
 	// canonical URL or, with resource set, a resource.
-	Given(ctx context.Context) (has func(text string, resource bool) bool, err error)
+	UserProvided(ctx context.Context) (has func(text string, resource bool) bool, err error)
 }
 
 // New returns a Pipeline.

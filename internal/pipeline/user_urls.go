@@ -33,7 +33,7 @@ func (l *Pipeline) tellGiven(ctx context.Context, req *perm.Request) error {
 	if len(mentions) == 0 && !leads {
 		return nil
 	}
-	has, err := l.p.Facts.Given(ctx)
+	has, err := l.p.Facts.UserProvided(ctx)
 	if err != nil {
 		return err
 	}

@@ -181,10 +181,10 @@ func (l *Pipeline) verifyFailed(ctx context.Context, s settled, out *tool.Outcom
 	out.RevertResults, out.Reverted = results, revert.RevertSummary(results)
 	if err != nil {
 		out.Reverted = "none"
-		out.Error.Why += "; taking it back failed: " + err.Error()
+		out.Error.Why += "; reverting it failed: " + err.Error()
 	}
 	if out.Reverted != "all" {
-		out.Error.Fix = "not all of it could be taken back; look at what is left and revert again"
+		out.Error.Fix = "not all of it could be reverted; look at what is left and revert again"
 	}
 	return textWithout(withText(*out), s.input)
 }

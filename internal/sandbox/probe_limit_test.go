@@ -50,7 +50,7 @@ func limitProbes() []probe {
 			}
 			return nil
 		}},
-		{name: "take back a limit", stops: limits, run: func() error {
+		{name: "revert a limit", stops: limits, run: func() error {
 			return unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(probeLimits.FileSize) + 1, Max: uint64(probeLimits.FileSize) + 1})
 		}},
 	}

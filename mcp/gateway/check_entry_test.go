@@ -14,7 +14,7 @@ import (
 )
 
 // TestAnEntryThatDoesNotFit: a tool whose entry names what is not there is not served. With a misspelt argument, which no call
-// gives, nothing would be asked for and nothing kept, and the call would count as one that can be taken back.
+// gives, nothing would be asked for and nothing kept, and the call would count as one that can be reverted.
 func TestAnEntryThatDoesNotFit(t *testing.T) {
 	for known, want := range map[string]string{
 		`{"set": {"undo": {"snapshot": ["file://workspace/{kex}"]}}}`:                                  `file://workspace/{kex}: there is no argument "kex" of tool set; did you mean "key"?`,
@@ -90,7 +90,7 @@ func TestWithoutUndo(t *testing.T) {
 	_, err := tx.Invoke(t.Context(), "s__set", tool.Args{"key": "a", "value": "1"})
 	require.NoError(t, err)
 	r, err := tx.Revert(t.Context(), revert.Options{})
-	require.ErrorContains(t, err, "not everything was taken back")
+	require.ErrorContains(t, err, "not everything was reverted")
 	require.Len(t, r.Items, 1)
 	require.Contains(t, r.Items[0].Why, `the gateway's configuration has no "undo" for tool s__set`)
 }

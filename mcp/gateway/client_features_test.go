@@ -133,9 +133,9 @@ func TestServersAsk(t *testing.T) {
 			}
 			require.Equal(t, []string{
 				`[{"method":"elicitation/create"}]`, `[{"answer":"accept","method":"elicitation/create"}]`,
-				`[{"method":"sampling/createMessage"}]`, `[{"answer":"given","method":"sampling/createMessage"}]`,
+				`[{"method":"sampling/createMessage"}]`, `[{"answer":"answered","method":"sampling/createMessage"}]`,
 				`[{"method":"elicitation/create"}]`, `[{"answer":"accept","method":"elicitation/create"}]`,
-				`[{"method":"sampling/createMessage"}]`, `[{"answer":"given","method":"sampling/createMessage"}]`,
+				`[{"method":"sampling/createMessage"}]`, `[{"answer":"answered","method":"sampling/createMessage"}]`,
 			}, h.notes("asked"))
 			require.NoError(t, h.gateway.Close())
 		}
@@ -289,7 +289,7 @@ func TestServersAskForFolders(t *testing.T) {
 					got, err := ask(t.Context(), h.connect(srv, revision, can, &sdk.Root{Name: "home", URI: "file:///h"}), "folders", "w")
 					require.NoError(t, err)
 					require.Equal(t, "w: home=file:///h", got)
-					require.Equal(t, []string{`[{"method":"roots/list"}]`, `[{"answer":"given","method":"roots/list"}]`}, h.notes("asked"))
+					require.Equal(t, []string{`[{"method":"roots/list"}]`, `[{"answer":"answered","method":"roots/list"}]`}, h.notes("asked"))
 					got, err = ask(t.Context(), h.client(srv, revision, "", nil), "folders", "w")
 					require.True(t, err != nil || strings.Contains(got, "refused -32601"), "%s", got)
 				})

@@ -21,7 +21,7 @@ import (
 	"github.com/remit-dev/remit/tool/builtin"
 )
 
-// mapped says of the server with a memory how each of its writes is taken back: what is new is dropped again, what was
+// mapped says of the server with a memory how each of its writes is reverted: what is new is dropped again, what was
 // there before is set again.
 const mapped = `{
 	"get": {"effectClass": "pure"},
@@ -32,7 +32,7 @@ const mapped = `{
 	"half": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/store.json"]}}
 }`
 
-// TestCompensate: a call is taken back by another tool of its server, with arguments out of what it was given and of what
+// TestCompensate: a call is reverted by another tool of its server, with arguments out of what it was given and of what
 // was there before; alone, and after it has committed.
 func TestCompensate(t *testing.T) {
 	h := newHouse(t)
@@ -192,7 +192,7 @@ func serveKilled() {
 	select {}
 }
 
-// TestKill: calls of two servers and of a tool of remit are one transaction, which another process takes back after the
+// TestKill: calls of two servers and of a tool of remit are one transaction, which another process reverts after the
 // first one was killed: all files are as before, byte by byte.
 func TestKill(t *testing.T) {
 	h := newHouse(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// A server of notes that knows nothing of undo: what one of its calls writes is taken back, since its entry says which file
+// A server of notes that knows nothing of undo: what one of its calls writes is reverted, since its entry says which file
 // that is.
 func Example() {
 	ctx := context.Background()

@@ -181,7 +181,7 @@ func TestFoldersKilledAnywhere(t *testing.T) {
 }
 
 // TestFoldersKilled: the gateway is killed while a server is at a call. What the server did is found by the copy that was made
-// before; it is unknown, since others may have been at it since, and a person takes it back: byte for byte.
+// before; it is unknown, since others may have been at it since, and a person reverts it: byte for byte.
 func TestFoldersKilled(t *testing.T) {
 	for name, test := range map[string]struct {
 		deeds   []deed

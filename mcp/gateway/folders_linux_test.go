@@ -124,8 +124,8 @@ func everything() []deed {
 	}
 }
 
-// TestFolders: whatever a server does below a root whose content is kept is a change of its call: shown, taken back and
-// brought back, and what did not verify, or failed half-way, is as before.
+// TestFolders: whatever a server does below a root whose content is kept is a change of its call: shown, reverted and
+// redone, and what did not verify, or failed half-way, is as before.
 func TestFolders(t *testing.T) {
 	h := disk(t, wholeRoot)
 	before := h.furnish()
@@ -236,7 +236,7 @@ func TestFoldersInFolders(t *testing.T) {
 }
 
 // TestFoldersHeld: what another open transaction holds and a server wrote all the same is left to that one; nobody can tell then what
-// the call came to, and the rest of it is taken back.
+// the call came to, and the rest of it is reverted.
 func TestFoldersHeld(t *testing.T) {
 	h := disk(t, wholeRoot)
 	h.furnish()
@@ -270,7 +270,7 @@ func (h hooked) Point(ctx context.Context, id string) error {
 	return h.Host.Point(ctx, id)
 }
 
-// TestFoldersUntilTheEnd: a call has its roots until what failed of it is taken back, so that nobody takes that for what another one
+// TestFoldersUntilTheEnd: a call has its roots until what failed of it is reverted, so that nobody takes that for what another one
 // did.
 func TestFoldersUntilTheEnd(t *testing.T) {
 	var looked atomic.Int64
@@ -329,7 +329,7 @@ func TestFoldersAndState(t *testing.T) {
 	require.NoDirExists(t, h.kept.Dir)
 }
 
-// TestFoldersAndPolicy: what the policy masks is neither kept nor touched by an undo; what it denies is taken back with the call;
+// TestFoldersAndPolicy: what the policy masks is neither kept nor touched by an undo; what it denies is reverted with the call;
 // and a session that may change less than the folder makes no call.
 func TestFoldersAndPolicy(t *testing.T) {
 	var refuse string
@@ -422,7 +422,7 @@ func strip(looks string) string {
 }
 
 // TestFoldersOfOne: calls that could be taken for one another come one after the other, also of other tools of the server, and
-// until what failed is taken back; what only reads does not wait.
+// until what failed is reverted; what only reads does not wait.
 func TestFoldersOfOne(t *testing.T) {
 	h := disk(t, wholeRoot)
 	h.furnish()
@@ -457,7 +457,7 @@ func (h *house) awaits(name string) {
 }
 
 // TestFoldersUnanswered: of a call that its server leaves without an answer, nobody can tell what still comes: it is unknown, with
-// what was found, and is taken back when somebody says so.
+// what was found, and is reverted when somebody says so.
 func TestFoldersUnanswered(t *testing.T) {
 	h := disk(t, wholeRoot)
 	before := h.furnish()

@@ -141,7 +141,7 @@ func TestLoginForUndo(t *testing.T) {
 	require.NoError(t, tx.Commit(t.Context()))
 	d.Revoke()
 	_, err = h.rt.Revert(t.Context(), tx.ID(), revert.Options{})
-	require.ErrorContains(t, err, "not everything was taken back")
+	require.ErrorContains(t, err, "not everything was reverted")
 	marks, err := os.ReadDir(filepath.Join(h.state, "gateway-undo"))
 	require.NoError(t, err)
 	require.Empty(t, marks)

@@ -25,11 +25,11 @@ const (
 	observed = `{"d": {"tools": {"act": {"draft": true, "effectClass": "%s", ` + keepsAll + `}, "look": {"draft": true, "effectClass": "pure", ` + keepsAll + `}}}}`
 )
 
-// undo takes back the transaction of a call that committed.
+// undo reverts the transaction of a call that committed.
 func (h *house) undo(out tool.Outcome) revert.Report {
 	h.t.Helper()
 	rep, err := h.rt.Revert(h.t.Context(), out.Txn, revert.Options{})
-	require.Error(h.t, err, "not everything was taken back")
+	require.Error(h.t, err, "not everything was reverted")
 	return rep
 }
 
@@ -88,7 +88,7 @@ func TestObservedReads(t *testing.T) {
 	out, err := tx.Invoke(t.Context(), "d__look", do("", deed{"write", "top.txt", "mine"}, deed{"fail", "", ""}))
 	require.Error(t, err)
 	require.Equal(t, tool.StatusUnknown, out.Status, "it says that it failed, and that it only reads")
-	require.Equal(t, "mine", h.get("top.txt"), "what may be somebody else's is not taken back unasked")
+	require.Equal(t, "mine", h.get("top.txt"), "what may be somebody else's is not reverted unasked")
 	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.Error(t, err)
 	require.Len(t, unknownElsewhere(rep), 1)
@@ -119,7 +119,7 @@ func TestObservedCallsThatFail(t *testing.T) {
 	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.Error(t, err)
 	require.Len(t, unknownElsewhere(rep), 1)
-	require.Equal(t, was, h.looks(), "what was found of it is taken back")
+	require.Equal(t, was, h.looks(), "what was found of it is reverted")
 }
 
 // TestObservedByThePolicy: the workspace policy lets a tool run that says that it only reads, and asks about every other one.

@@ -17,7 +17,7 @@ import (
 // sandboxedProcess is what is known of a server in the sandbox of whose tools nothing is known.
 const sandboxedProcess = `{"s": {"sandbox": {"roots": ["workspace"]}}}`
 
-// TestBox: what a server in the sandbox does to files is taken back without a word about its tools: alone, after a commit, and
+// TestBox: what a server in the sandbox does to files is reverted without a word about its tools: alone, after a commit, and
 // where somebody else wrote in between only as far as nothing of theirs is lost.
 func TestBox(t *testing.T) {
 	h := newHouse(t)

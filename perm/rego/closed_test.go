@@ -90,7 +90,7 @@ func TestStepsByDefault(t *testing.T) {
 // TestPacksTakeFewSteps checks that the bound is far above what real policies
 // need.
 func TestPacksTakeFewSteps(t *testing.T) {
-	sources := []rego.Source{{FS: policies.Workspace()}, {FS: policies.Flow(), Prefix: "flow/"}, {FS: policies.Given(), Prefix: "given/"}}
+	sources := []rego.Source{{FS: policies.Workspace()}, {FS: policies.Flow(), Prefix: "flow/"}, {FS: policies.UserProvided(), Prefix: "user_provided/"}}
 	for i := range sources {
 		sources[i].NoTests = true
 	}

@@ -101,7 +101,7 @@ func New(o Options) (*Engine, error) {
 	}
 	return &Engine{
 		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, cache: remembered, steps: o.Steps, deadline: o.Timeout, slots: newEvalSlots(),
-		revision: revision(files, raw), notes: notes, urls: plain.reads("call.urls", "access.given"), results: plain.labelsResults(),
+		revision: revision(files, raw), notes: notes, urls: plain.reads("call.urls", "access.user_provided"), results: plain.labelsResults(),
 		content: plain.readsContent(),
 	}, nil
 }

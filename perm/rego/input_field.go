@@ -107,7 +107,7 @@ func accessParts() []inputField {
 	list := []inputField{
 		text("access.action", func(r *perm.Request) string { return string(r.Access.Action) }),
 		flag("access.dynamic", func(r *perm.Request) bool { return r.Access.Dynamic }),
-		optional(flag("access.given", func(r *perm.Request) bool { return r.Access.UserProvided != nil && *r.Access.UserProvided }),
+		optional(flag("access.user_provided", func(r *perm.Request) bool { return r.Access.UserProvided != nil && *r.Access.UserProvided }),
 			func(r *perm.Request) bool { return r.Access.UserProvided != nil }),
 		optional(inputField{path: "access.git", check: checkGit, term: func(d *document, r *perm.Request) *ast.Term { return d.git(r.Access.Git) }, key: gitKey},
 			func(r *perm.Request) bool { return r.Access.Git != nil }),

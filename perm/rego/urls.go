@@ -17,7 +17,7 @@ func checkURLs(d *document, r *perm.Request) {
 func (d *document) urls(r *perm.Request) *ast.Term {
 	list := make([]*ast.Term, len(r.Call.URLs))
 	for i, u := range r.Call.URLs {
-		list[i] = d.object(field{ast.StringTerm("url"), ast.StringTerm(u.URL)}, field{ast.StringTerm("given"), ast.InternedTerm(u.UserProvided)})
+		list[i] = d.object(field{ast.StringTerm("url"), ast.StringTerm(u.URL)}, field{ast.StringTerm("user_provided"), ast.InternedTerm(u.UserProvided)})
 	}
 	return ast.ArrayTerm(list...)
 }

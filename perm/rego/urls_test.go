@@ -16,8 +16,8 @@ func TestURLsAreInTheKey(t *testing.T) {
 	e := engine(t, `package remit
 allow contains "x" if true
 deny contains "nobody looked" if not input.call.urls
-deny contains "made up" if { some u in input.call.urls; not u.given }
-deny contains "leads elsewhere" if input.access.given == false`)
+deny contains "made up" if { some u in input.call.urls; not u.user_provided }
+deny contains "leads elsewhere" if input.access.user_provided == false`)
 	yes, no := true, false
 	ask := func(urls []perm.URLFacts, given *bool) perm.Effect {
 		r := request()
@@ -41,8 +41,8 @@ deny contains "leads elsewhere" if input.access.given == false`)
 func TestFactsThatAPolicyReads(t *testing.T) {
 	for text, want := range map[string][2]bool{
 		control: {},
-		control + `deny contains "x" if input.call.urls[_].given == false`:                  {true, false},
-		control + `hint contains "x" if input.access.given`:                                 {true, false},
+		control + `deny contains "x" if input.call.urls[_].user_provided == false`:                  {true, false},
+		control + `hint contains "x" if input.access.user_provided`:                                 {true, false},
 		control + `label contains "x" if input.output == "x"`:                               {false, true},
 		control + `label contains "x" if input.purpose == "verify"`:                         {false, true},
 		control + `label contains "x" if count(input) > 3`:                                  {true, true},

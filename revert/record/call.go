@@ -60,8 +60,8 @@ func (d *Denied) Status() string {
 
 // Replacement is an input that a filter replaced.
 type Replacement struct {
-	By       string `json:"by"`    // the filter
-	Original string `json:"given"` // digest of the original input
+	By       string `json:"by"`       // the filter
+	Original string `json:"original"` // digest of the original input
 }
 
 // Asked is a suspended decision: everything that the approver was shown, and

@@ -66,10 +66,10 @@ type Labelled struct {
 	By       CallRef  `json:"by"`                 // the call that caused them; empty: inherited from the delegating session
 }
 
-// Given lists the URLs that the user of a session named, each by two digests:
+// UserProvided lists the URLs that the user of a session named, each by two digests:
 // of the whole URL, and of the part that a permission covers. The record does
 // not contain the URLs.
-type Given struct {
+type UserProvided struct {
 	URLs []string `json:"urls"`
 }
 

@@ -284,7 +284,7 @@ func (g *grading) judge(r *run) {
 	if !undone && !givenUp && len(r.theirs)+len(r.gone) == 0 {
 		text := "what is left is said, and is left to a person"
 		if len(r.way) == 0 {
-			text = "it is not taken back although nothing went wrong"
+			text = "it is not reverted although nothing went wrong"
 			if g.damage == nil {
 				g.damage = r.finding(text)
 			}

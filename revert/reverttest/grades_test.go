@@ -206,7 +206,7 @@ func TestGrades(t *testing.T) {
 		"honest": {made(t, "both", both, effect.Reversible, looked, tool.RevertWith("1", back("a", "b"))), provenance.CrashUndoable, ""},
 		"its Revert forgets something": {
 			made(t, "forgets", both, effect.Reversible, tool.RevertWith("1", back("a"))), provenance.NotUndoable,
-			"everything is said to be taken back, and b was old b and is new",
+			"everything is said to be reverted, and b was old b and is new",
 		},
 		"its Verify looks at its own words": {
 			made(t, "blind", both, effect.Reversible, tool.VerifyWith(blind), tool.RevertWith("1", back("a", "b"))), provenance.NotUndoable,
@@ -221,7 +221,7 @@ func TestGrades(t *testing.T) {
 				s := textStoreOf(ctx)
 				now := s.get("a")
 				return s.put(ctx, "a", now[:max(len(now)-len(input(rc.Input)), 0)])
-			})), provenance.NotUndoable, "everything is said to be taken back, and a was old a and is ol",
+			})), provenance.NotUndoable, "everything is said to be reverted, and a was old a and is ol",
 		},
 		"its Revert destroys foreign bytes": {
 			made(t, "tramples", both, effect.Reversible, looked, tool.RevertWith("1", func(ctx context.Context, _ tool.RevertContext) error {
@@ -233,7 +233,7 @@ func TestGrades(t *testing.T) {
 			made(t, "careless", asks, effect.Compensable, tool.RevertWith("1", func(ctx context.Context, rc tool.RevertContext) error {
 				_ = takes(ctx, rc)
 				return nil
-			})), provenance.NotUndoable, "everything is said to be taken back, and c was absent",
+			})), provenance.NotUndoable, "everything is said to be reverted, and c was absent",
 		},
 		"it says pure": {made(t, "sly", both, effect.Pure), provenance.NotUndoable, "a was old a and is new"},
 		"it is pure": {

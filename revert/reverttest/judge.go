@@ -145,7 +145,7 @@ func (r *run) judgeEnd(when string) {
 		_, theirs := r.theirs[name]
 		theirs = theirs || r.gone[name]
 		if exact || theirs && changed && !r.aside[name] || !theirs {
-			r.violation("%severything is said to be taken back, and %s", when, told(pick(r.c.before.exact, name), pick(now.exact, name)))
+			r.violation("%severything is said to be reverted, and %s", when, told(pick(r.c.before.exact, name), pick(now.exact, name)))
 			return
 		}
 	}
@@ -170,21 +170,21 @@ func (r *run) redoAndRevert(ctx context.Context, rt *agent.Runtime) {
 		r.violation("redo failed: %v", err)
 		return
 	}
-	r.tell("it is brought back: %s%s", rep.State, items(rep))
+	r.tell("it is redone: %s%s", rep.State, items(rep))
 	now, err := r.look()
 	if err != nil {
 		r.violation("%v", err)
 		return
 	}
 	if rep.Complete() && len(rep.Items) > 0 && r.c.steady && len(differ(r.c.after.is, now.is)) > 0 {
-		r.violation("it is said to be brought back, and %s", told(r.c.after.is, now.is))
+		r.violation("it is said to be redone, and %s", told(r.c.after.is, now.is))
 	}
 	again, err := rt.Revert(ctx, r.txn, revert.Options{})
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		r.violation("reverting again failed: %v", err)
 		return
 	}
-	r.tell("it is taken back again: %s%s", again.State, items(again))
+	r.tell("it is reverted again: %s%s", again.State, items(again))
 	r.report = &again
-	r.judgeEnd("after it was brought back, ")
+	r.judgeEnd("after it was redone, ")
 }

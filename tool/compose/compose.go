@@ -40,13 +40,13 @@ func Chain(about Declaration, parts ...Part) (tool.Tool, error) {
 
 // Parallel runs the parts side by side, each with the call's input. The result is a JSON
 // array of what they put out, in their order. When one fails the others come to their end,
-// and all are taken back.
+// and all are reverted.
 func Parallel(about Declaration, parts ...Part) (tool.Tool, error) {
 	return compose(about, &node{kind: "parallel", parts: parts})
 }
 
 // Fallback runs the first part, and the next one only where the one before is known to have
-// had no effect, or what it did was taken back. After an unknown outcome, a denial or the end
+// had no effect, or what it did was reverted. After an unknown outcome, a denial or the end
 // of the call's time none follows.
 func Fallback(about Declaration, parts ...Part) (tool.Tool, error) {
 	return compose(about, &node{kind: "fallback", parts: parts})

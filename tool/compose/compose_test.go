@@ -93,7 +93,7 @@ func (s *shop) put(name string) tool.Tool {
 	return t
 }
 
-// book writes into the ledger, in a way that only its own Revert takes back.
+// book writes into the ledger, in a way that only its own Revert reverts.
 func (s *shop) book(name string) tool.Tool {
 	at := func(key string) string { return filepath.Join(s.ledger, strings.TrimPrefix(key, "sha256:")) }
 	t, err := tool.CreateTyped(name, "Book.", nil, func(ctx context.Context, tc ctxperm.ToolContext, in line) (line, error) {
@@ -463,7 +463,7 @@ func TestCompositionsDoWhatTheirPartsDo(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d runs, %d taken back, %d faults, %d that another part stood in for, %d of which all was taken back", runs, undone, faults, further, together)
+	t.Logf("%d runs, %d reverted, %d faults, %d that another part stood in for, %d of which all was reverted", runs, undone, faults, further, together)
 	require.Positive(t, undone)
 }
 

@@ -48,7 +48,7 @@ func (s *shop) mortal(dir string) (rt *agent.Runtime, end func()) {
 }
 
 // TestPartsOfADeadProcess: a process dies between two parts, or when all is done. Another
-// one takes back what the parts did, each by its own way back, from what was noted.
+// one reverts what the parts did, each by its own way back, from what was noted.
 func TestPartsOfADeadProcess(t *testing.T) {
 	ctx := context.Background()
 	if dir := os.Getenv(killedIn); dir != "" {

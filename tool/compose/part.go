@@ -192,7 +192,7 @@ func (r *run) end(all []partResult) error {
 	return out
 }
 
-// revertKnown reports whether a composed part says that its Revert takes all of it back.
+// revertKnown reports whether a composed part says that its Revert reverts all of it.
 func revertKnown(err error) bool {
 	var inner *callstate.ComposedError
 	return errors.As(err, &inner) && inner.Back

@@ -260,15 +260,15 @@ func (f *file) compensation() {
 	n := f.root.Get("compensation")
 	switch {
 	case n == nil && f.spec.Revert != nil && f.impl.base.IsZero():
-		f.root.Refuse(`"compensation" is missing: the implementation takes calls back by itself, so the file says "compensation": {"undoVersion": %q}`, f.spec.UndoVersion)
+		f.root.Refuse(`"compensation" is missing: the implementation reverts calls by itself, so the file says "compensation": {"undoVersion": %q}`, f.spec.UndoVersion)
 	case n == nil || !n.Closed("undoVersion"):
 	case f.spec.Execute == nil: // no implementation, which was told
 	case f.spec.Revert == nil:
-		n.RefuseName("the implementation has no code that takes calls back")
+		n.RefuseName("the implementation has no code that reverts calls")
 	default:
 		undo := n.Need("undoVersion")
 		if got := undo.Text(); undo != nil && got != f.spec.UndoVersion {
-			undo.Refuse("the implementation takes back calls of undo version %q", f.spec.UndoVersion)
+			undo.Refuse("the implementation reverts calls of undo version %q", f.spec.UndoVersion)
 		}
 	}
 }

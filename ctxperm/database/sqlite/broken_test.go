@@ -98,7 +98,7 @@ func TestTxnOutcomes(t *testing.T) {
 	other.Seq = first.Seq + 1
 	require.Equal(t, engine.Aborted, fate(other), "its number comes next")
 	other.Seq = first.Seq + 9
-	require.Equal(t, engine.Lost, fate(other), "a number that was not given out: an older state was brought back")
+	require.Equal(t, engine.Lost, fate(other), "a number that was not given out: an older state was redone")
 	last := change("INSERT INTO t VALUES (2)")
 	_, err := db.Exec("DELETE FROM remit_ops WHERE seq = ?", first.Seq)
 	require.NoError(t, err)

@@ -271,7 +271,7 @@ func (s *situation) kept(i int, c *revert.Call) {
 func (s *situation) counts(i int) {
 	done, undone, entered := s.w.remote.of(tagOf(i))
 	if done > 1 || undone > done {
-		s.add("call %d (%s) had its effect %d times, and it was taken back %d times", i, s.plan.calls[i].name, done, undone)
+		s.add("call %d (%s) had its effect %d times, and it was reverted %d times", i, s.plan.calls[i].name, done, undone)
 	}
 	if s.plan.calls[i].denied && entered > 0 {
 		s.add("call %d was denied, and entered", i)
@@ -301,7 +301,7 @@ func (s *situation) outside(i int, c *revert.Call) {
 		ok = there == 0
 	}
 	if !ok {
-		s.add("call %d (%s) is %q (undone %v), and its effect was there %d times and taken back %d times",
+		s.add("call %d (%s) is %q (undone %v), and its effect was there %d times and reverted %d times",
 			i, s.plan.calls[i].name, phase, c != nil && c.IsReverted(), done, undone)
 	}
 }

@@ -135,7 +135,7 @@ func (f otherChange) undo(t *testing.T, w *World) {
 	}
 	w.Redone(tx.ID())
 	if f.outcome != effect.Already {
-		require.Equal(t, left, w.Dump(), "brought back")
+		require.Equal(t, left, w.Dump(), "redone")
 	}
 }
 

@@ -71,10 +71,10 @@ func (w *World) trip(rt *rapid.T, statement Draw) {
 		if rep.Undo != "" {
 			w.Redone(rep.Undo)
 		}
-		require.Equal(rt, last, w.Dump(), "a call taken back and brought back")
+		require.Equal(rt, last, w.Dump(), "a call reverted and redone")
 	}
 	w.Reverted(tx.ID())
-	require.Equal(rt, states[0], w.Dump(), "taken back")
+	require.Equal(rt, states[0], w.Dump(), "reverted")
 	w.Redone(tx.ID())
-	require.Equal(rt, last, w.Dump(), "brought back")
+	require.Equal(rt, last, w.Dump(), "redone")
 }

@@ -115,7 +115,7 @@ func (f Framework) outcomes(t *testing.T) {
 	}
 	require.Equal(t, before, w.tree())
 	_, err = tx.Revert(t.Context(), revert.Options{})
-	require.ErrorIs(t, err, agent.ErrPartialRevert, "what is not known cannot be taken back")
+	require.ErrorIs(t, err, agent.ErrPartialRevert, "what is not known cannot be reverted")
 }
 
 // once repeats the same calls, as after a crash of the loop, in the same

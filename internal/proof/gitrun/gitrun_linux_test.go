@@ -130,7 +130,7 @@ func try(t *testing.T, seed uint64, all *tally) {
 	}
 	rep, err = session.Redo(t.Context(), tx.ID())
 	require.NoError(t, err, "seed %d: %+v", seed, rep)
-	check("brought back", after)
+	check("redone", after)
 	rep, err = session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err, "seed %d: %+v", seed, rep)
 	check("reverted again", before)

@@ -50,7 +50,7 @@ type workKind struct {
 }
 
 func (k *workKind) String() string {
-	return fmt.Sprintf("%d workers, %d calls each, sandbox %v: %d points at work, %d while all is taken back",
+	return fmt.Sprintf("%d workers, %d calls each, sandbox %v: %d points at work, %d while all is reverted",
 		k.workers, k.calls, k.sandbox, len(k.points["work"]), len(k.points["revert"]))
 }
 

@@ -62,7 +62,7 @@ func (c *checker) operations() {
 			}
 		case Withdrawn:
 			if withdrawn[e.Key]++; withdrawn[e.Key] > acted[e.Key] {
-				c.add(Once, "operation %s was taken back %d times, and had its effect %d times", e.Key, withdrawn[e.Key], acted[e.Key])
+				c.add(Once, "operation %s was reverted %d times, and had its effect %d times", e.Key, withdrawn[e.Key], acted[e.Key])
 			}
 		default:
 		}
@@ -165,7 +165,7 @@ func (c *checker) undone() {
 		case Seen:
 			for i, f := range effects {
 				if gone[i] && f.key == "" && f.content != "" && f.content == e.Content && f.resource == e.Resource {
-					c.add(ClaimUndone, "call %s was said to be taken back at %s, and %q is there", f.call, f.resource, f.content)
+					c.add(ClaimUndone, "call %s was said to be reverted at %s, and %q is there", f.call, f.resource, f.content)
 				}
 			}
 		default:
@@ -173,7 +173,7 @@ func (c *checker) undone() {
 	}
 	for i, f := range effects {
 		if gone[i] && f.key != "" && acted[f.key] > 0 {
-			c.add(ClaimUndone, "call %s was said to be taken back, and its effect under %s is there", calls[f.key], f.key)
+			c.add(ClaimUndone, "call %s was said to be reverted, and its effect under %s is there", calls[f.key], f.key)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 	require.Equal(t, []string{`f.json:8:12: "theme" is not understood, and left alone`, `f.json:4:128: "alwaysAllow" is not understood, and left alone`}, c.Warnings)
 }
 
-// TestDraftOfAServerThatMoves: what was drafted for a server before it runs in the sandbox does not keep its calls from being taken back.
+// TestDraftOfAServerThatMoves: what was drafted for a server before it runs in the sandbox does not keep its calls from being reverted.
 // What somebody has looked at counts, and so does what the network makes of it.
 func TestDraftOfAServerThatMoves(t *testing.T) {
 	for known, want := range map[string]effect.Class{
@@ -87,7 +87,7 @@ func TestReadRefuses(t *testing.T) {
 		entry(`{"effectclass": "pure"}`):                                                            `did you mean "effectClass"?`,
 		entry(`{"effectClass": "mild"}`):                                                            "unknown effect class",
 		entry(`{"effectClass": "pure", "needs": [{"action": "delete", "resource": "file://w/a"}]}`): "needs no write and no delete",
-		entry(`{"effectClass": "reversible"}`):                                                      "says how it is taken back",
+		entry(`{"effectClass": "reversible"}`):                                                      "says how it is reverted",
 		entry(`{"effectClass": "pure", "undo": "irreversible"}`):                                    "a tool of class pure is not irreversible",
 		entry(`{"undo": {}}`):                                                                       `want one of "compensate" and "snapshot"`,
 		entry(`{"undo": {"snapshot": ["file://workspace/*"]}}`):                                     "it is one file below a root",

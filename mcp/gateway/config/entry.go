@@ -286,7 +286,7 @@ func (r *reader) undo(s *Server, e *Entry, n *jsonfile.Node) {
 	undo := n.Get("undo")
 	if undo == nil {
 		if e.Class == effect.Compensable || e.Class == effect.Reversible && s.Sandbox == nil {
-			n.Refuse(`a tool of class %s says how it is taken back: "undo", with "compensate" or "snapshot"`, e.Class)
+			n.Refuse(`a tool of class %s says how it is reverted: "undo", with "compensate" or "snapshot"`, e.Class)
 		}
 		return
 	}
@@ -333,7 +333,7 @@ func (r *reader) undoClass(s *Server, e *Entry, undo *jsonfile.Node) {
 			e.Class = ""
 		}
 	case kept && s.Sandbox != nil:
-		undo.Refuse("a server in the sandbox needs no snapshot: what its calls leave in its roots is taken back")
+		undo.Refuse("a server in the sandbox needs no snapshot: what its calls leave in its roots is reverted")
 	case kept && (e.Class == "" || e.Class == effect.Pure || e.Class == effect.Pivot || e.Draft && e.Class == effect.Reversible):
 		if e.Observed = true; e.Class != effect.Pure {
 			e.Class = effect.Pivot
@@ -341,7 +341,7 @@ func (r *reader) undoClass(s *Server, e *Entry, undo *jsonfile.Node) {
 	case e.Class == "":
 		e.Class = effect.Compensable
 	case e.Class != effect.Compensable && e.Class != effect.Reversible:
-		undo.Refuse("a tool of class %s is not taken back", e.Class)
+		undo.Refuse("a tool of class %s is not reverted", e.Class)
 	}
 }
 

@@ -36,7 +36,7 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 		Use: "approve [CALL]", Short: "Approve a call that waits",
 		Long: "Approves a call that waits, in the name of the user that the operating system says you are. CALL is its id, or the first\n" +
 			"characters of it; without one the calls that wait are listed. Whoever approves what a call's program wants to change\n" +
-			"names, with --question, what they looked at: remit pending CALL says it.\n\n" +
+			"names, with --request, what they looked at: remit pending CALL says it.\n\n" +
 			"The call goes on by itself where its server runs, and else by remit resume, or with --resume at once; a transaction of one\n" +
 			"call is committed then. It must be somebody else than the one who asked, at a terminal that the agent did not start;\n" +
 			"remit approval shows what holds here, and changes it.\n\n" +
@@ -54,7 +54,7 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 	f.rememberFlags.flags(cmd)
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "let the call go on at once; the other flags are those of remit resume")
 	startup.AddResumeFlags(cmd, &f.Flags)
-	cmd.Flags().StringVar(&f.AtEnd, "at-end", "", "with --resume: what becomes of the transaction: commit, revert or keep (default: commit for one call, else keep)")
+	cmd.Flags().StringVar(&f.AtEnd, "at-end", "", "with --resume: what becomes of the transaction: commit, revert or leave-open (default: commit for one call, else leave-open)")
 	return cmd
 }
 
@@ -79,7 +79,7 @@ func (f *answerFlags) flags(cmd *cobra.Command) {
 	state.AddFlags(cmd, &f.Workspace)
 	cmd.Flags().StringVar(&f.why, "why", "", "`TEXT` for the record")
 	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object, with --resume one for each thing that was done")
-	cmd.Flags().StringVar(&f.question, "question", "", "`DIGEST` of what you looked at, as remit pending says it; refused if the call asks something else by now")
+	cmd.Flags().StringVar(&f.question, "request", "", "`DIGEST` of what you looked at, as remit pending says it; refused if the call asks something else by now")
 }
 
 // checkResume rejects flags that need --resume.
@@ -87,7 +87,7 @@ func (f *answerFlags) checkResume(changed func(string) bool) error {
 	if f.resume {
 		end := f.AtEnd
 		if end == "" {
-			f.AtEnd = "keep"
+			f.AtEnd = "leave-open"
 		}
 		err := f.Flags.Check()
 		f.AtEnd = end
@@ -128,7 +128,7 @@ func decide(ctx context.Context, a *cli.App, f *answerFlags, id string) error {
 		return nil
 	}
 	if f.AtEnd == "" {
-		f.AtEnd = map[bool]string{true: "commit", false: "keep"}[len(w.Txn.Calls) == 1]
+		f.AtEnd = map[bool]string{true: "commit", false: "leave-open"}[len(w.Txn.Calls) == 1]
 	}
 	return f.resumeCall(ctx, f.Flags, w.Call.Ref.Call)
 }
@@ -151,7 +151,7 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 	}
 	if f.approves && f.question == "" && w.Call.Waits() && w.Call.Asked.Purpose != "" {
 		return w, &cli.Problem{
-			Code: cli.ExitUsage, What: "the answer was not taken", Why: "the call waits with what it wants to change: whoever approves it names what they looked at",
+			Code: cli.ExitUsage, What: "the answer was not taken", Why: "the call waits with the changes that it wants to make: an approval names the request that you looked at",
 			Fix: at.Hint("pending", id) + " shows it, with the command that approves it",
 		}
 	}

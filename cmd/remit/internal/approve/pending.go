@@ -130,7 +130,7 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 	case "expired":
 		row("until", when(r.Expires)+": it is too late to answer; "+at.Hint("resume", r.Call)+" ends it as denied")
 	case "interrupted":
-		row("until", "its process died while the call ran: nobody can answer it; "+at.Hint("recover")+" finds out what became of it")
+		row("until", "its process died while the call ran, so it can no longer be answered;  "+at.Hint("recover")+" determines its outcome")
 	default:
 		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
 	}

@@ -120,7 +120,7 @@ func (r *PendingRecord) state(p *state.Workspace, w approval.Pending, now time.T
 	default:
 		r.State, r.Approve = "waits", p.Hint("approve", r.Call)
 		if c.Asked.Purpose != "" {
-			r.Approve = p.Hint("approve", r.Call, "--question", r.Question)
+			r.Approve = p.Hint("approve", r.Call, "--request", r.Question)
 		}
 	}
 }

@@ -60,5 +60,5 @@ func (a *App) Person() (string, error) {
 	if err == nil && who != "" {
 		return who, nil
 	}
-	return "", &Problem{Code: ExitUsage, What: "nobody can approve: the operating system does not say who you are", Fix: "use --on-ask deny"}
+	return "", &Problem{Code: ExitUsage, What: "an approval needs a name: the system does not know the name of this account", Fix: "use --on-ask deny"}
 }

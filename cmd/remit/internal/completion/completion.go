@@ -30,7 +30,7 @@ func Add(root *cobra.Command, a *cli.App) {
 			}
 		}
 		for flag, values := range map[string][]string{
-			"on-ask": {"deny", "wait", "prompt", "approve-unsafe"}, "at-end": {"commit", "revert", "keep"},
+			"on-ask": {"deny", "wait", "prompt", "approve-unsafe"}, "at-end": {"commit", "revert", "leave-open"},
 		} {
 			if cmd.Flags().Lookup(flag) != nil {
 				_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

@@ -34,11 +34,11 @@ func probes() []probe {
 		},
 		{
 			"exchange", func(f disk.Features) bool { return f.Exchange }, tryExchange,
-			"files are replaced and restored in one step", "a file is replaced by removing and writing it: a change that somebody makes in between is lost",
+			"files are replaced and restored in one step", "a file is replaced by removing and writing it: a change made in between is lost",
 		},
 		{
 			"noreplace", func(f disk.Features) bool { return f.NoReplace }, tryNoReplace,
-			"a new file never takes the place of another", "a file that somebody makes at the same moment under the same name may be replaced",
+			"a new file never takes the place of another", "a file made at the same moment under the same name may be replaced",
 		},
 		{
 			"lease", func(f disk.Features) bool { return f.Lease }, tryLease,
@@ -157,7 +157,7 @@ func tryLease(r disk.Root, dir string) error {
 		return err
 	}
 	if open == nil {
-		return errors.New("a file that was open for writing looked like nobody had it")
+		return errors.New("a file that was open for writing looked closed")
 	}
 	if !errors.Is(open, disk.ErrBusy) {
 		return open

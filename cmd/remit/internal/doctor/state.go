@@ -76,7 +76,7 @@ func stateRights(state, there string) Finding {
 		f.Is, f.What = Failing, fmt.Sprintf("others may enter it (mode %04o), and a journal holds what tools have read", info.Mode().Perm())
 		f.Fix = "chmod 700 " + cli.Quote(state)
 	default:
-		f.What = fmt.Sprintf("nobody else may enter it (mode %04o)", info.Mode().Perm())
+		f.What = fmt.Sprintf("no other account can enter it (mode %04o)", info.Mode().Perm())
 	}
 	return f
 }

@@ -23,7 +23,7 @@ func AcceptCommand(a *cli.App) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "accept [SERVER[/TOOL]] --config FILE", Short: "Show what is in quarantine, and accept it",
-		Long: "Shows what nobody has accepted as it is now: each tool that is new or has changed, with the difference. With the name of a\n" +
+		Long: "Shows what waits to be accepted: each tool that is new or has changed, with the difference. With the name of a\n" +
 			"server, or of one tool of it, that is accepted; a gateway that runs takes it over. A person accepts, at a terminal that the\n" +
 			"agent did not start, as for an approval.",
 		Args: cli.WantArgs(0, 1, "one server or tool"),

@@ -102,7 +102,7 @@ func DisconnectCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "disconnect CLIENT", Short: "Give a client its MCP servers back",
 		Long: "Puts back every file that connecting the client changed, in whatever project: byte for byte where it is as connecting left it.\n" +
-			"Where somebody changed it since, only what connecting put in is taken out, the change stays, and the backup is named.\n" +
+			"If the file changed since, only what remit connect added is removed, the change stays, and the backup is named.\n" +
 			"Servers go out of the gateway's configuration if they are as they came and no other client's.\n\n" +
 			"Exit codes: 2 usage, a client that is not connected, or a file that cannot be read or edited; nothing is changed then.",
 		Args: cli.WantArgs(1, 1, "the name of one client"),

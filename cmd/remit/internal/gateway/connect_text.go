@@ -97,7 +97,7 @@ func writeConnected(p cli.Style, w io.Writer, r connect.Report, drafts bool) {
 			_, _ = fmt.Fprintf(w, "  %s   remit init --config %s --write: until an entry says what their tools do, calls of them are denied\n", p.Faint("next"), cli.Quote(g.Path))
 		}
 	}
-	_, _ = fmt.Fprintf(w, "%s restart %s; remit disconnect %s takes it back\n", p.Good("✓"), r.Title, r.Client)
+	_, _ = fmt.Fprintf(w, "%s restart %s; remit disconnect %s reverts it\n", p.Good("✓"), r.Title, r.Client)
 }
 
 // writeDisconnected reports what disconnecting did.

@@ -27,7 +27,7 @@ func InitCommand(a *cli.App) *cobra.Command {
 			"may run, and everything else is asked about. A draft is the server's own word; look at it and take \"draft\" away. With\n" +
 			"--write remit puts the entries into the file and keeps its comments. The old file stays as FILE.backup.\n\n" +
 			"A server by command can act anywhere. Its roots are kept before each call, also of what says that it only reads, so a revert\n" +
-			"restores their files; what a call does elsewhere is unknown. --keep names some roots, and --keep none keeps nothing.\n\n" +
+			"restores their files; what a call does elsewhere is unknown. --snapshot names some roots, and --snapshot none takes none.\n\n" +
 			"--sandbox starts each server by command in the sandbox, where it sees its roots and its own code, and no network, and drafts\n" +
 			"that for those that start: remit then knows all that their calls change. It says why the others did not start.",
 		Args: cli.NoArgs,
@@ -45,7 +45,7 @@ func InitCommand(a *cli.App) *cobra.Command {
 	state.AddFlags(cmd, &p)
 	upstream.AddFlag(cmd, &p.Upstreams)
 	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
-	cmd.Flags().StringArrayVar(&keep, "keep", nil, "draft that the root `NAME` is kept before each call of a server by command; none keeps nothing (default: every root, on Linux)")
+	cmd.Flags().StringArrayVar(&keep, "snapshot", nil, "draft a snapshot of the root `NAME` before each call of a server by command; none takes no snapshots (default: every root, on Linux)")
 	cmd.Flags().BoolVar(&p.Upstreams.Confined, "sandbox", false, "draft a sandbox for each server by command that starts in one")
 	cmd.Flags().BoolVar(&write, "write", false, "write the entries into the file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
@@ -63,7 +63,7 @@ func rootNames(p *state.Workspace) []string {
 	return known
 }
 
-// keepNone is the value of --keep with which drafts take no snapshots.
+// keepNone is the value of --snapshot with which drafts take no snapshots.
 const keepNone = "none"
 
 // keptRoots returns the roots that drafts take snapshots of: the named ones, or

@@ -36,14 +36,14 @@ func LoginCommand(a *cli.App) *cobra.Command {
 		Use: "login SERVER --config FILE", Short: "Log in at a server by URL that wants OAuth",
 		Long: "Opens a page of the server's authorization server in a browser, or writes where it is, and waits for the browser to come back to\n" +
 			"this machine. What it brings is kept in the state folder, for its owner alone, and sent to the server's URL and nowhere else.\n" +
-			"A gateway that runs takes it over, and renews it. Exit codes: 3 somebody said no; 5 it came to nothing.",
+			"A running gateway uses the login and renews it. Exit codes: 3 the login was refused; 5 it did not complete.",
 		Args: cli.WantArgs(1, 1, "the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, store, err := findLogin(a, &p, args[0])
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeoutCause(cmd.Context(), patience, fmt.Errorf("nobody came back within %s", patience))
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), patience, fmt.Errorf("the browser did not return within %s", patience))
 			defer cancel()
 			k, err := store.Login(ctx, server, func(page string) {
 				_, _ = fmt.Fprintf(a.Err, "To log in at %s, open this page in a browser on this machine:\n%s\n", server.Name, cli.Printable(page))
@@ -53,9 +53,9 @@ func LoginCommand(a *cli.App) *cobra.Command {
 			})
 			switch {
 			case errors.Is(err, login.ErrRefused):
-				return &cli.Problem{Code: cli.ExitDenied, What: "nobody is logged in at " + server.Name, Why: err.Error()}
+				return &cli.Problem{Code: cli.ExitDenied, What: "not logged in at " + server.Name, Why: err.Error()}
 			case err != nil:
-				return &cli.Problem{Code: cli.ExitFailed, What: "nobody is logged in at " + server.Name, Why: err.Error()}
+				return &cli.Problem{Code: cli.ExitFailed, What: "not logged in at " + server.Name, Why: err.Error()}
 			}
 			return writeLogin(a, k, asJSON)
 		},
@@ -115,8 +115,8 @@ func LogoutCommand(a *cli.App) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "logout SERVER", Short: "Forget the login at a server",
-		Long: "Forgets what the state folder keeps of the login at a server. The authorization server is not told: where somebody else may have\n" +
-			"read it, take the right back there too.",
+		Long: "Forgets what the state folder keeps of the login at a server. The authorization server is not told: if another person can have\n" +
+			"read it, revoke the token there too.",
 		Args: cli.WantArgs(1, 1, "the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := p.Find(a); err != nil {
@@ -133,7 +133,7 @@ func LogoutCommand(a *cli.App) *cobra.Command {
 				}{args[0], was})
 				return nil
 			}
-			said := "nobody was logged in at "
+			said := "there was no login at "
 			if was {
 				said = "logged out at "
 			}

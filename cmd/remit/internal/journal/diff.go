@@ -31,7 +31,7 @@ func DiffCommand(a *cli.App) *cobra.Command {
 			"changed since; of an undo it shows what the undo did. remit diff changes nothing.\n\n" +
 			"What a call left is shown from the file while it is still there, or from what displaced it under remit. Where it is\n" +
 			"gone, that is said, and the version is named. What a call did outside files has no difference; such calls are listed.\n" +
-			"--last is what remit revert --last would take back: the newest transaction with something left of it.\n\n" +
+			"--last is what remit revert --last would revert: the newest transaction with something left of it.\n\n" +
 			"Exit codes: 2 usage, or no such transaction.",
 		Args: cli.WantIDs(0, 1, "the id of one transaction or call, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,7 +66,7 @@ func DiffCommand(a *cli.App) *cobra.Command {
 	}
 	state.AddFlags(cmd, &p)
 	state.AddRootFlag(cmd, &p)
-	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to take back")
+	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to revert")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -190,7 +190,7 @@ func diffPlain(ctx context.Context, a *cli.App, d diff.Diff) error {
 		_, _ = fmt.Fprintf(a.Out, "call %s: its records were erased\n", c)
 	}
 	if d.Txn == "" {
-		_, _ = fmt.Fprintln(a.Out, "there is nothing to take back")
+		_, _ = fmt.Fprintln(a.Out, "there is nothing to revert")
 		return nil
 	}
 	of := "transaction " + d.Txn

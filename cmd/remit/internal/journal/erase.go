@@ -22,8 +22,8 @@ func EraseCommand(a *cli.App) *cobra.Command {
 	var yes, asJSON bool
 	var why string
 	cmd := &cobra.Command{
-		Use: "erase CALL --why TEXT", Short: "Destroy what the records of a call hold; nothing can be taken back from it then",
-		Long: "Destroys input, output, notes and kept content of one call and of each time it was taken back. What stays says that\n" +
+		Use: "erase CALL --why TEXT", Short: "Destroy the content in the records of a call; the call can then not be reverted",
+		Long: "Destroys input, output, notes and kept content of one call and of each time it was reverted. What stays says that\n" +
 			"there was a call of this tool, how it ended, and that you erased it; the journal can still be checked, also with a\n" +
 			"head that was kept elsewhere. Its transaction must have ended. What is lost is said first, and asked for at a terminal;\n" +
 			"--yes answers that. Copies elsewhere, such as backups and what the call itself wrote, are not touched.",
@@ -80,7 +80,7 @@ func runErase(ctx context.Context, a *cli.App, p *state.Workspace, call, why str
 func confirmErase(a *cli.App, c *revert.Call) error {
 	tty, err := a.OpenTTY()
 	if err != nil {
-		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was erased", Why: "nobody can be asked, as there is no terminal", Fix: "add --yes where it is meant"}
+		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was erased", Why: "there is no terminal to ask for confirmation", Fix: "add --yes to confirm"}
 	}
 	_, err = fmt.Fprintf(tty, "erase call %s for good? [y/N] ", c.Ref.Call)
 	said, _ := bufio.NewReader(tty).ReadString('\n') // an unreadable answer does not confirm
@@ -104,11 +104,11 @@ func writeToErase(p cli.Style, w io.Writer, c *revert.Call) {
 	case c.Phase == revert.PhaseErased:
 		_, _ = fmt.Fprintf(w, "%s was erased before\n", name)
 	case c.HasEffects():
-		_, _ = fmt.Fprintf(w, "%s: %s\n", name, p.Doubt("what it did cannot be taken back any more"))
+		_, _ = fmt.Fprintf(w, "%s: %s\n", name, p.Doubt("its effects can no longer be reverted"))
 	case c.IsReverted():
-		_, _ = fmt.Fprintf(w, "%s: it was taken back, and %s\n", name, p.Doubt("cannot be brought back any more"))
+		_, _ = fmt.Fprintf(w, "%s: it was reverted, and %s\n", name, p.Doubt("can no longer be redone"))
 	default:
-		_, _ = fmt.Fprintf(w, "%s: nothing of it was to be taken back\n", name)
+		_, _ = fmt.Fprintf(w, "%s: it had nothing to revert\n", name)
 	}
 }
 

@@ -37,10 +37,10 @@ func (w revertOp) verb() string {
 func folderProblem(p *state.Workspace, a *cli.App, err error, way revertOp, id string) error {
 	var lost *agent.RootError
 	var away *revert.ElsewhereError
-	what := "nothing was taken back"
+	what := "nothing was reverted"
 	switch way {
 	case redoing:
-		what = "nothing was brought back"
+		what = "nothing was redone"
 	case previewing:
 		what = "nothing can be previewed"
 	default:

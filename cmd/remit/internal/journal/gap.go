@@ -98,6 +98,6 @@ func writeGaps(p cli.Style, w io.Writer, gaps []gap) {
 func writeGapWarning(p cli.Style, w io.Writer, gaps []gap) {
 	writeGaps(p, w, gaps)
 	if len(gaps) > 0 {
-		_, _ = fmt.Fprintln(w, p.Bad("calls of that time can be unknown; nothing takes back what they changed"))
+		_, _ = fmt.Fprintln(w, p.Bad("calls of that time can be unknown; nothing reverts what they changed"))
 	}
 }

@@ -139,11 +139,11 @@ func passedOverReason(c *revert.Call) string {
 	case c.Phase == revert.PhaseErased:
 		return "its records were erased"
 	case c.IsReverted():
-		return "it was taken back already"
+		return "already reverted"
 	case c.Phase == revert.PhasePending:
 		return "it waits for approval"
 	case c.Observed() && c.Undo != nil:
-		return "what was observed of it was taken back already; the rest is unknown"
+		return "what was observed of already reverted; the rest is unknown"
 	case c.Observed() && c.Phase == revert.PhaseDone:
 		return "nothing was observed; its tool says that it only reads"
 	case c.Phase == revert.PhaseDone:
@@ -161,9 +161,9 @@ const maxPassed = 5
 // writePassed writes the newer calls that --last passed over.
 func writePassed(p cli.Style, w io.Writer, over []passedOver, at *state.Workspace) {
 	for _, c := range over[:min(len(over), maxPassed)] {
-		_, _ = fmt.Fprintf(w, "%s passed over: call %s of %s, %s: %s\n", p.Doubt("·"), c.Call, c.Txn, cli.Printable(c.Tool), c.Why)
+		_, _ = fmt.Fprintf(w, "%s skipped: call %s of %s, %s: %s\n", p.Doubt("·"), c.Call, c.Txn, cli.Printable(c.Tool), c.Why)
 	}
 	if n := len(over) - maxPassed; n > 0 {
-		_, _ = fmt.Fprintf(w, "%s passed over: %s more; %s lists them\n", p.Doubt("·"), cli.Count(n, "newer call"), at.Hint("log"))
+		_, _ = fmt.Fprintf(w, "%s skipped: %s more; %s lists them\n", p.Doubt("·"), cli.Count(n, "newer call"), at.Hint("log"))
 	}
 }

@@ -22,10 +22,10 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry) {
 		if r.UndoesCall != "" {
 			what = "call " + r.UndoesCall + " of " + what
 		}
-		_, _ = fmt.Fprint(w, "  takes back "+what)
+		_, _ = fmt.Fprint(w, "  reverts "+what)
 	}
 	if r.Redoes != "" {
-		_, _ = fmt.Fprintf(w, "  brings back %s", r.Redoes)
+		_, _ = fmt.Fprintf(w, "  redoes %s", r.Redoes)
 		if r.Only != "" {
 			_, _ = fmt.Fprintf(w, " as far as %s took it", r.Only)
 		}
@@ -34,10 +34,10 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry) {
 		_, _ = fmt.Fprint(w, "  its commit has begun")
 	}
 	if len(r.UndoneBy) > 0 {
-		_, _ = fmt.Fprintf(w, "  taken back by %s", strings.Join(r.UndoneBy, ", "))
+		_, _ = fmt.Fprintf(w, "  reverted by %s", strings.Join(r.UndoneBy, ", "))
 	}
 	if len(r.RedoneBy) > 0 {
-		_, _ = fmt.Fprintf(w, "  brought back by %s", strings.Join(r.RedoneBy, ", "))
+		_, _ = fmt.Fprintf(w, "  redone by %s", strings.Join(r.RedoneBy, ", "))
 	}
 	_, _ = fmt.Fprintln(w)
 	for _, e := range newestElsewhere(r.Elsewhere) {
@@ -96,7 +96,7 @@ func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 		words = append(words, p.Faint("(still queued)"))
 	}
 	if c.Undone != "" {
-		words = append(words, p.Faint("(taken back: "+strings.ReplaceAll(c.Undone, "_", " ")+")"))
+		words = append(words, p.Faint("(reverted: "+strings.ReplaceAll(c.Undone, "_", " ")+")"))
 	}
 	if c.Erased != nil {
 		words = append(words, p.Faint("("+erasedWords(c.Erased)+")"))

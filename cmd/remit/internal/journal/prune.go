@@ -20,10 +20,10 @@ func PruneCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Drop what is needed to take old transactions back, and give the room back",
+		Use: "prune", Short: "Drop the records that revert old transactions, and free their space",
 		Long: "Drops what the records of old calls hold, and kept content that nothing else names. What stays says which tools were\n" +
 			"called, how that ended and what they changed, and the journal can still be checked. It never drops anything of a\n" +
-			"transaction that is open, was taken back in part only, or has a call of unknown outcome: those are listed.\n" +
+			"transaction that is open, was reverted in part only, or has a call of unknown outcome: those are listed.\n" +
 			"Age is counted in journal time: a gap of more than a day between two records counts as a day, so a clock that jumps\n" +
 			"makes nothing old. It may run beside a server, and gives room back in small steps; remit serve --keep TIME does it by itself.",
 		Args: cli.NoArgs,
@@ -56,9 +56,9 @@ func writePruned(p cli.Style, w io.Writer, r revert.PruneReport, dry bool, where
 	case r.Txns == 0:
 		_, _ = fmt.Fprintln(w, "nothing is past retention")
 	case dry:
-		_, _ = fmt.Fprintf(w, "would drop the records of %s, which could not be taken back any more, and up to %s of content\n", cli.Count(r.Txns, "transaction"), cli.Bytes(r.Content))
+		_, _ = fmt.Fprintf(w, "would drop the records of %s, which could then not be reverted, and up to %s of content\n", cli.Count(r.Txns, "transaction"), cli.Bytes(r.Content))
 	default:
-		_, _ = fmt.Fprintf(w, "%s dropped the records of %s, which cannot be taken back any more\n", p.Good("✓"), cli.Count(r.Txns, "transaction"))
+		_, _ = fmt.Fprintf(w, "%s dropped the records of %s, which can no longer be reverted\n", p.Good("✓"), cli.Count(r.Txns, "transaction"))
 	}
 	for _, o := range r.Kept {
 		_, _ = fmt.Fprintf(w, "%s %s is old and was kept: %s\n", p.Doubt("?"), o.Txn, cli.Printable(o.Why))

@@ -22,12 +22,12 @@ func RecoverCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "recover", Short: "Finish what a killed process had begun, and find out what became of its calls",
-		Long: "Finds out what became of the calls that killed processes left in flight. A call in handles or in the sandbox that\n" +
-			"did not come to its end is taken back. If a revert or a redo was killed, recover finishes the calls that it had\n" +
-			"begun, and closes it if nothing else is left to do. It closes transactions that have nothing to take back. It begins\n" +
+		Use: "recover", Short: "Finish what a killed process began, and determine the outcomes of its calls",
+		Long: "Determines the outcomes of calls that killed processes left in flight. A call in handles or in the sandbox that\n" +
+			"did not end is reverted. If a revert or a redo was killed, recover finishes the calls that it had\n" +
+			"begun, and closes it if nothing else is left to do. It closes transactions that have nothing to revert. It begins\n" +
 			"no revert and no redo: for what stays open it prints the commands. It may run at any time, also beside a live run.\n\n" +
-			"Exit codes: 7 a call's outcome is unknown, or could not be found out here; 6 one could be taken back in part only.",
+			"Exit codes: 7 a call's outcome is unknown, or could not be determined here; 6 one could be reverted in part only.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRecover(cmd.Context(), a, &p, asJSON) },
 	}
@@ -56,7 +56,7 @@ func runRecover(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool
 		default:
 			writeRecovery(a.Style(), a.Out, rec.RecoveryReport, p)
 			for _, id := range closed {
-				_, _ = fmt.Fprintf(a.Out, "%s closed: it had nothing to take back\n", id)
+				_, _ = fmt.Fprintf(a.Out, "%s closed: it had nothing to revert\n", id)
 			}
 			err = errors.Join(err, writeOpen(ctx, a, rt, rec.RecoveryReport, p))
 		}
@@ -115,12 +115,12 @@ func writeRecovery(p cli.Style, w io.Writer, rec revert.RecoveryReport, where *s
 		}
 	}
 	for _, f := range rec.Failed {
-		_, _ = fmt.Fprintf(w, "%s %s not settled\n", p.Bad("✗"), p.Faint(f.Txn))
+		_, _ = fmt.Fprintf(w, "%s %s not resolved\n", p.Bad("✗"), p.Faint(f.Txn))
 		p.Details(w, &cli.Problem{Why: f.Why, ID: where.ShowArguments(f.Txn)})
 	}
-	_, _ = fmt.Fprintf(w, "%s settled\n", cli.Count(len(rec.Settled), "call"))
+	_, _ = fmt.Fprintf(w, "%s resolved\n", cli.Count(len(rec.Settled), "call"))
 	if rec.Alive > 0 {
-		_, _ = fmt.Fprintf(w, "left alone: %s of living processes\n", cli.Count(rec.Alive, "transaction"))
+		_, _ = fmt.Fprintf(w, "unchanged: %s of living processes\n", cli.Count(rec.Alive, "transaction"))
 	}
 	for _, f := range rec.Finished {
 		verb, rest, back := "revert", where.Hint("revert", f.Of), where.Hint("redo", f.Txn)
@@ -129,9 +129,9 @@ func writeRecovery(p cli.Style, w io.Writer, rec revert.RecoveryReport, where *s
 		}
 		_, _ = fmt.Fprintf(w, "%s closed: the %s of %s was interrupted, and recover finished it; %s is %s\n", f.Txn, verb, f.Of, f.Of, render.State(p, f.State, false))
 		if f.State == revert.TxnRevertedPartial {
-			_, _ = fmt.Fprintln(w, p.Faint("try what it left alone again: "+rest))
+			_, _ = fmt.Fprintln(w, p.Faint("try again what did not change: "+rest))
 		}
-		_, _ = fmt.Fprintln(w, p.Faint(map[bool]string{true: "take it back again: ", false: "redo these changes: "}[f.Redoes]+back))
+		_, _ = fmt.Fprintln(w, p.Faint(map[bool]string{true: "revert it again: ", false: "redo these changes: "}[f.Redoes]+back))
 	}
 }
 
@@ -149,20 +149,20 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 		switch {
 		case t.Redoes != "":
 			_, _ = fmt.Fprintf(w, "it is a redo of %s that was interrupted\n", of)
-			_, _ = fmt.Fprintln(w, p.Faint("bring all of it back: "+where.Hint("redo", of)))
-			_, _ = fmt.Fprintln(w, p.Faint("take all of it back: "+where.Hint("revert", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("redo all of it: "+where.Hint("redo", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("revert all of it: "+where.Hint("revert", of)))
 			continue
 		case t.Undoes != "":
 			_, _ = fmt.Fprintf(w, "it is a revert of %s that was interrupted\n", of)
-			_, _ = fmt.Fprintln(w, p.Faint("take all of it back: "+where.Hint("revert", of)))
-			_, _ = fmt.Fprintln(w, p.Faint("bring all of it back: "+where.Hint("redo", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("revert all of it: "+where.Hint("revert", of)))
+			_, _ = fmt.Fprintln(w, p.Faint("redo all of it: "+where.Hint("redo", of)))
 			continue
 		case t.Committing:
 			_, _ = fmt.Fprintln(w, p.Faint("its commit had begun; go on with it: "+where.Hint("resume", id, "--at-end", "commit")))
 		case !t.Aborting:
 			_, _ = fmt.Fprintln(w, p.Faint("keep it: "+where.Hint("resume", id, "--at-end", "commit")))
 		}
-		_, _ = fmt.Fprintln(w, p.Faint("take it back: "+where.Hint("revert", id)))
+		_, _ = fmt.Fprintln(w, p.Faint("revert it: "+where.Hint("revert", id)))
 	}
 	return nil
 }

@@ -25,14 +25,14 @@ func TestRecoveryNamesWhatIsNotSettled(t *testing.T) {
 	}, where)
 	require.Equal(t, `? c_1 send         unknown: nobody can tell
      show  remit show c_1 --workspace ws
-✗ t_2 not settled
+✗ t_2 not resolved
      why   its tool is not at hand
      show  remit show t_2 --workspace ws
-1 call settled
+1 call resolved
 t_3 closed: the revert of t_1 was interrupted, and recover finished it; t_1 is reverted
 redo these changes: remit redo t_3 --workspace ws
 t_4 closed: the redo of t_5 was interrupted, and recover finished it; t_5 is reverted_partial
-try what it left alone again: remit redo t_5 --workspace ws
-take it back again: remit revert t_5 --workspace ws
+try again what did not change: remit redo t_5 --workspace ws
+revert it again: remit revert t_5 --workspace ws
 `, out.String())
 }

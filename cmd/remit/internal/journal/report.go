@@ -16,9 +16,9 @@ import (
 // call that ID names.
 func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id string) {
 	if rep.Txn == "" {
-		nothing := "there is nothing to take back"
+		nothing := "there is nothing to revert"
 		if way == redoing {
-			nothing = "there is nothing to bring back"
+			nothing = "there is nothing to redo"
 		}
 		_, _ = fmt.Fprintln(w, nothing)
 		return
@@ -34,13 +34,13 @@ func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id s
 		writeDependent(p, w, d, rep.Txn)
 	}
 	clean := len(rep.Items) - len(rep.NotUndone())
-	did, nothing := "taken back", "nothing of it was left"
+	did, nothing := "reverted", "nothing of it was left"
 	switch way {
 	case undoing:
 	case previewing:
-		did, nothing = "would be taken back", "nothing of it is left"
+		did, nothing = "would be reverted", "nothing of it is left"
 	case redoing:
-		did, nothing = "brought back", "nothing to bring back"
+		did, nothing = "redone", "nothing to redo"
 	}
 	if deleted > 0 {
 		did += fmt.Sprintf(", %d by deleting", deleted)
@@ -73,7 +73,7 @@ func writeNextCommands(p cli.Style, w io.Writer, rep revert.Report, again string
 	case later:
 		_, _ = fmt.Fprintln(w, p.Faint("take what lies on it along: "+again+" --cascade"))
 	case theirs && over():
-		_, _ = fmt.Fprintln(w, p.Faint("take it back over what is there, which is kept for remit redo: "+again+" --force-as NAME"))
+		_, _ = fmt.Fprintln(w, p.Faint("revert it over what is there, which is kept for remit redo: "+again+" --force"))
 	}
 }
 
@@ -95,7 +95,7 @@ func writeItem(p cli.Style, w io.Writer, i revert.ResourceResult, preview bool) 
 		}
 	}
 	if i.Forced {
-		whose = "  over what somebody else left"
+		whose = "  over a version that another actor left"
 	}
 	if i.Txn != "" {
 		whose += "  of " + i.Txn

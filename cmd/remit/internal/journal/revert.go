@@ -23,23 +23,26 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	var last, asJSON, preview bool
 	var how revert.Options
 	cmd := &cobra.Command{
-		Use: "revert TXN | CALL | --last", Short: "Take a transaction or a call back, also after it committed",
-		Long: "Takes a transaction back, or a call with the later ones of its transaction that changed the same files. What somebody\n" +
-			"changed since is left alone and listed: the exit code is then 6. --last is the newest transaction with something to\n" +
-			"take back, or whose process is gone while it holds what it was going to change.\n\n" +
-			"--preview shows what would become of each file, and touches nothing. --cascade takes later transactions along as far as\n" +
-			"they changed the same files. --force-as NAME overwrites what somebody changed since, in the name of a person, and keeps\n" +
-			"it first: remit redo brings it back.\n\n" +
-			"Exit codes: 0 all of it was taken back; 2 usage, or no such transaction; 6 not everything could be taken back.",
+		Use: "revert TXN | CALL | --last", Short: "Revert a transaction or a call, also after its commit",
+		Long: "Reverts a transaction, or a call with the later calls of its transaction that changed the same files. What changed since\n" +
+			"stays and is listed: the exit code is then 6. --last is the newest transaction that can be reverted, or whose process is\n" +
+			"gone while it holds calls for the commit.\n\n" +
+			"--preview shows the result for each file, and changes nothing. --cascade also reverts later transactions that changed the\n" +
+			"same files. --force overwrites what changed since. It stores each overwritten version first: remit redo restores it.\n\n" +
+			"Exit codes: 0 everything was reverted; 2 usage, or no such transaction; 6 not everything could be reverted.",
 		Args: cli.WantIDs(0, 1, "the id of one transaction or call, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
 				return cli.UsageProblem("name one transaction or call, or give --last")
 			}
-			if cmd.Flags().Changed("force-as") && strings.TrimSpace(how.Force) == "" {
-				return cli.UsageProblem("--force-as needs the name of the person who wants it")
+			if !cmd.Flags().Changed("by") {
+				how.By = userName(a)
+			} else if strings.TrimSpace(how.By) == "" {
+				return cli.UsageProblem("--by is empty: name the person who reverts")
 			}
-			how.By = userName(a)
+			if how.Force && how.By == "" {
+				return cli.UsageProblem("--force needs --by NAME: the system does not know the name of this account")
+			}
 			do := func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
 				return rt.Revert(ctx, id, how)
 			}
@@ -51,7 +54,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 				}
 			}
 			over := func(rt *agent.Runtime, ctx context.Context, id string) bool {
-				return how.Force == "" && forceHelps(ctx, rt, id, how)
+				return !how.Force && forceHelps(ctx, rt, id, how)
 			}
 			return runRevert(cmd.Context(), a, &p, target{strings.Join(args, ""), last, false}, asJSON, way, do, over)
 		},
@@ -59,10 +62,11 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	state.AddFlags(cmd, &p)
 	state.AddRootFlag(cmd, &p)
 	state.AddDatabaseFlag(cmd, &p)
-	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to take back")
-	cmd.Flags().BoolVar(&preview, "preview", false, "say what would become of each file, and do nothing")
-	cmd.Flags().BoolVar(&how.Cascade, "cascade", false, "take along what later transactions changed on top")
-	cmd.Flags().StringVar(&how.Force, "force-as", "", "overwrite what somebody changed since, in the name of `NAME`; it is kept first")
+	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction that can be reverted")
+	cmd.Flags().BoolVar(&preview, "preview", false, "show the result for each file, and change nothing")
+	cmd.Flags().BoolVar(&how.Cascade, "cascade", false, "also revert later transactions that changed the same files")
+	cmd.Flags().BoolVar(&how.Force, "force", false, "overwrite what changed since; each overwritten version is stored first, so redo restores it")
+	cmd.Flags().StringVar(&how.By, "by", "", "`NAME` of the person who reverts, for the record (default: your account)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -72,10 +76,10 @@ func RedoCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON bool
 	cmd := &cobra.Command{
-		Use: "redo TXN | UNDO | --last", Short: "Bring back a transaction that was taken back",
-		Long: "Takes the undo of a transaction back. What somebody changed since is left alone and listed: the exit code is then 6.\n" +
-			"What a forced revert had overwritten is there again afterwards. The id of an undo, as remit log and revert --json give it,\n" +
-			"stands for what that one took back. --last is the newest undo of which a redo can bring something back.",
+		Use: "redo TXN | REVERT | --last", Short: "Restore a transaction that was reverted",
+		Long: "Reverts the revert of a transaction. What changed since stays and is listed: the exit code is then 6. What a forced revert\n" +
+			"overwrote is restored. The id of a revert, as remit log and remit revert --json print it, stands for the transaction that it\n" +
+			"reverted. --last is the newest revert of which a redo can restore something.",
 		Args: cli.WantIDs(0, 1, "the id of one transaction, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
@@ -89,7 +93,7 @@ func RedoCommand(a *cli.App) *cobra.Command {
 	state.AddFlags(cmd, &p)
 	state.AddRootFlag(cmd, &p)
 	state.AddDatabaseFlag(cmd, &p)
-	cmd.Flags().BoolVar(&last, "last", false, "the newest undo of which a redo can bring something back")
+	cmd.Flags().BoolVar(&last, "last", false, "the newest revert of which a redo can restore something")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -117,19 +121,19 @@ type revertOutput struct {
 	Missing []gap `json:"missing,omitempty"`
 }
 
-// forceHelps reports whether --force-as reverts more than a revert without it.
+// forceHelps reports whether --force --by reverts more than a revert without it.
 func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Options) bool {
 	plain, err := rt.Preview(ctx, id, how)
 	if err != nil {
 		return false
 	}
-	how.Force = "anybody" // a preview records nothing
+	how.Force = true
 	forced, err := rt.Preview(ctx, id, how)
 	return err == nil && len(forced.NotUndone()) < len(plain.NotUndone())
 }
 
-// runRevert runs a revert, a preview or a redo. Over reports whether --force-as
-// would help.
+// runRevert runs a revert, a preview or a redo. Over reports whether --force would
+// help.
 func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target, asJSON bool, way revertOp, do func(*agent.Runtime, context.Context, string) (revert.Report, error), over func(*agent.Runtime, context.Context, string) bool) error {
 	p.MustExist = true
 	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
@@ -142,7 +146,7 @@ func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target
 			rep, err = do(rt, ctx, id)
 		}
 		if way == redoing && errors.Is(err, revert.ErrNotEnded) {
-			return &cli.Problem{Code: cli.ExitUsage, What: "there is nothing to bring back", Why: err.Error(), Fix: p.Hint("log", "--txn", id) + " shows how it stands"}
+			return &cli.Problem{Code: cli.ExitUsage, What: "there is nothing to redo", Why: err.Error(), Fix: p.Hint("log", "--txn", id) + " shows how it stands"}
 		}
 		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 			return folderProblem(p, a, err, way, id)

@@ -155,7 +155,7 @@ func writeEnd(row func(name, text string), c shownCall) {
 		row("dropped", strings.TrimSuffix("cause: "+c.Dropped.Cause+", by "+c.Dropped.By, ", by "))
 	}
 	if c.Decided != nil {
-		row("settled", map[bool]string{true: "applied", false: "absent"}[c.Decided.Applied]+" by "+c.Decided.By+": "+c.Decided.Why)
+		row("resolved", map[bool]string{true: "applied", false: "absent"}[c.Decided.Applied]+" by "+c.Decided.By+": "+c.Decided.Why)
 	}
 	if c.Erased != nil {
 		row("erased", strings.TrimSuffix(strings.TrimPrefix(erasedWords(erasedOf(c.Call)), "erased ")+": "+c.Erased.Why, ": "))

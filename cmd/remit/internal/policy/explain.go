@@ -161,7 +161,7 @@ func (x explainOutput) required() (at string, is bool) {
 // of a program's changes.
 func (f *explainFlags) approve(ask recordedRequest) string {
 	if ask.request.Purpose == perm.PurposeApply {
-		return f.Hint("approve", ask.call, "--question", ask.requestDigest)
+		return f.Hint("approve", ask.call, "--request", ask.requestDigest)
 	}
 	return f.Hint("approve", ask.call)
 }

@@ -72,7 +72,7 @@ func writeChange(p cli.Style, w io.Writer, x explainOutput) {
 		return
 	}
 	if x.Approve != "" {
-		_, _ = fmt.Fprintf(w, "to let it through, somebody else approves it: %s\n", x.Approve)
+		_, _ = fmt.Fprintf(w, "to let it through, another person approves it: %s\n", x.Approve)
 		return
 	}
 	switch at, is := x.required(); {

@@ -19,5 +19,5 @@ func ExampleTools() {
 	}
 	// Output:
 	// send /description: the description is missing: a model knows nothing else of the tool
-	// send /digest: nobody ran the fault kit over this declaration
+	// send /digest: the fault kit has not graded this declaration
 }

@@ -20,7 +20,7 @@ var snake = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 // Finding is one thing to mend.
 type Finding struct {
 	Tool string `json:"tool"`
-	Path string `json:"path"` // JSON Pointer into the declaration, as Tool.Adjust patches it
+	Path string `json:"path"` // JSON Pointer into the declaration, as Tool.Patch patches it
 	Rule string `json:"rule"`
 	What string `json:"what"`
 	Fix  string `json:"fix"`
@@ -78,19 +78,19 @@ func (r *reviewer) effects(t tool.Tool, s tool.Spec) {
 	held := s.Confinement == tool.Handles || s.Confinement == tool.Sandbox
 	switch class := t.Class(); {
 	case s.EffectClass == "":
-		r.warn("/effect_class", "effect_class", "declare what undo can do: tool.Effect, tool.Pure", "no effect class is declared, so it counts as pivot: there is no way back")
+		r.warn("/effect_class", "effect_class", "declare what undo can do: tool.Effect, tool.Pure", "no effect class is declared, so it counts as pivot: it cannot be reverted")
 	case class != effect.Pure && s.Verify == nil && !held:
-		r.warn("/effect_class", "verify", verify, "it is %s and has no Verify: after a crash nobody can tell whether a call had its effect", class)
+		r.warn("/effect_class", "verify", verify, "it is %s and has no Verify: after a crash it cannot be determined whether a call had its effect", class)
 	case (class == effect.Reversible || class == effect.Compensable) && s.Verify == nil:
 		r.warn("/effect_class", "verify", verify, "it is %s and has no Verify: that a call did what it should is not looked at", class)
 	}
 	if s.Revert != nil && s.UndoVersion == "" {
-		r.warn("/effect_class", "revert", "name the version of the undo: tool.Undone(version, …)", "its Revert has no version: another build may take calls back in another way")
+		r.warn("/effect_class", "revert", "name the version of the undo: tool.Undone(version, …)", "its Revert has no version: another build may revert calls differently")
 	}
 	if t.Class() == effect.Deferrable && s.Revert == nil {
-		r.warn("/effect_class", "revert", "declare a Revert if something can make up for a call", "once a held call was released nothing takes it back")
+		r.warn("/effect_class", "revert", "declare a Revert if a compensation exists", "a held call cannot be reverted after its release")
 	}
 	if t.Grade() == provenance.Ungraded {
-		r.warn("/digest", "grade", "run the fault kit over it: docs/guides/grade.md", "nobody ran the fault kit over this declaration")
+		r.warn("/digest", "grade", "run the fault kit over it: docs/guides/grade.md", "the fault kit has not graded this declaration")
 	}
 }

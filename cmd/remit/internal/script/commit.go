@@ -78,7 +78,7 @@ func (r *runner) resumeCommit(o tool.Outcome) string {
 	again := r.flags.CommitHint(o.Txn)
 	switch o.Status {
 	case tool.StatusUnknown:
-		return "say what became of it: " + where.Hint("settle", o.Call, "applied|absent", "--why", "TEXT") + "; then go on: " + again
+		return "record its outcome: " + where.Hint("resolve", o.Call, "applied|absent", "--why", "TEXT") + "; then go on: " + again
 	case tool.StatusVerifyFailed:
 		return "look at what it did; it is not sent again, and this goes on with the rest: " + again
 	default:

@@ -38,7 +38,7 @@ func (r *runner) withFix(ctx context.Context, o tool.Outcome) tool.Outcome {
 	held := o.Error.Fix == "" && o.Status != tool.StatusPending
 	o = suggestFix(o, &r.flags)
 	if m := claimHolder.FindStringSubmatch(o.Error.Why); held && m != nil && state.OwnerGone(ctx, r.journal, m[1]) {
-		o.Error.Fix = "its process is gone: " + r.flags.Hint("recover") + " finishes what it left and names what stays open; or take it back: " + r.flags.Hint("revert", m[1])
+		o.Error.Fix = "its process is gone: " + r.flags.Hint("recover") + " finishes what it left and names what stays open; or revert it: " + r.flags.Hint("revert", m[1])
 	}
 	return o
 }
@@ -49,7 +49,7 @@ func approveHint(p *state.Workspace, c *revert.Call) string {
 	if c.Asked.Purpose == "" {
 		return p.Hint("approve", c.Ref.Call)
 	}
-	return p.Hint("show", c.Ref.Call) + " and " + p.Hint("approve", c.Ref.Call, "--question", c.Asked.Digest)
+	return p.Hint("show", c.Ref.Call) + " and " + p.Hint("approve", c.Ref.Call, "--request", c.Asked.Digest)
 }
 
 // claimHolder matches the transaction that has the claim.
@@ -58,7 +58,7 @@ var claimHolder = regexp.MustCompile(`is held by transaction (t_[0-9a-z]+)`)
 // fixFor returns how to fix a call that failed for this reason.
 func fixFor(name, why string, where *state.Workspace) string {
 	if m := claimHolder.FindStringSubmatch(why); m != nil {
-		return "wait until that transaction ends, or take it back: " + where.Hint("revert", m[1])
+		return "wait until that transaction ends, or revert it: " + where.Hint("revert", m[1])
 	}
 	if strings.Contains(why, "its folder does not exist") {
 		return "make the folder: dir_create makes it and those above it, and so does file_write with \"parents\": true"

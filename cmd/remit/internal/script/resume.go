@@ -33,7 +33,7 @@ func ResumeCommand(a *cli.App) *cobra.Command {
 			"The id of a transaction that its process left open, with --at-end, ends that.\n\n" +
 			"A commit releases the calls that are held, in the order in which they were held; the policy was asked about them when they\n" +
 			"were. One that stopped goes on so: a call that is known to have had no effect is sent again; one of unknown outcome is\n" +
-			"not, unless its tool says that the same key has one effect (remit settle says what became of it). To go on without a\n" +
+			"not, unless its tool says that the same key has one effect (remit resolve says what became of it). To go on without a\n" +
 			"call, take it out of the queue: remit revert CALL. Exit codes are those of remit run.",
 		Args: cli.WantIDs(1, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,7 +45,7 @@ func ResumeCommand(a *cli.App) *cobra.Command {
 	}
 	state.AddFlags(cmd, &f.Workspace)
 	startup.AddResumeFlags(cmd, &f)
-	cmd.Flags().StringVar(&f.AtEnd, "at-end", "keep", "what becomes of the transaction afterwards: commit, revert or keep")
+	cmd.Flags().StringVar(&f.AtEnd, "at-end", "leave-open", "what becomes of the transaction afterwards: commit, revert or leave-open")
 	cmd.Flags().BoolVar(&f.JSON, "json", false, "answer with one JSON object a line")
 	return cmd
 }
@@ -115,7 +115,7 @@ func Resume(ctx context.Context, a *cli.App, f startup.Flags, id string) (err er
 func (r *runner) resumeCall(ctx context.Context, rt *agent.Runtime, engine *rego.Engine, t *revert.Txn, c *revert.Call) (err error) {
 	if c.Phase != revert.PhasePending {
 		return &cli.Problem{
-			Code: cli.ExitUsage, What: "call " + c.Ref.Call + " does not wait for anybody", Why: "it is " + string(c.Phase),
+			Code: cli.ExitUsage, What: "call " + c.Ref.Call + " does not wait for an approval", Why: "it is " + string(c.Phase),
 			Fix: r.flags.Hint("show", c.Ref.Call) + " tells of it",
 		}
 	}
@@ -137,7 +137,7 @@ func (r *runner) resumeCall(ctx context.Context, rt *agent.Runtime, engine *rego
 	r.answer(1, call{tool: c.Tool.Name, args: c.Asked.Input}, r.withFix(ctx, out))
 	end := r.flags.AtEnd
 	if out.Status == tool.StatusPending || othersWait(t, c) {
-		end = "keep"
+		end = "leave-open"
 	}
 	return r.finish(ctx, end)
 }
@@ -157,7 +157,7 @@ func (r *runner) open(ctx context.Context, rt *agent.Runtime, id string) (err er
 // endWords says why a transaction takes no more calls.
 func endWords(t *revert.Txn) string {
 	if t.End == "" {
-		return "is being taken back"
+		return "is being reverted"
 	}
 	return "is " + string(t.State())
 }
@@ -190,7 +190,7 @@ func (r *runner) endAbandoned(ctx context.Context, rt *agent.Runtime, id string)
 		return fmt.Errorf("transaction or call %s: %w", id, journal.ErrNotFound)
 	case err != nil:
 		return err
-	case r.flags.AtEnd == "keep":
+	case r.flags.AtEnd == "leave-open":
 		return cli.UsageProblem("say how transaction " + id + " ends: --at-end commit or --at-end revert")
 	case t.State() != revert.TxnOpen || t.Undoes+t.Redoes != "":
 		return &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is not left open", Why: "it is " + string(t.State()), Fix: r.flags.Hint("log", "--txn", id) + " tells of it"}

@@ -26,16 +26,16 @@ func RunCommand(a *cli.App) *cobra.Command {
 		Long: "Runs the calls of a script in a transaction. Each line is one JSON object:\n\n" +
 			`  {"tool":"file_write","args":{"path":"a.txt","content":"hi"}}` + "\n" +
 			`  {"parallel":[{"tool":…,"args":…},…]}      calls that run at once` + "\n" +
-			`  {"savepoint":"a"}, {"revert_to":"a"}      take back what came after` + "\n" +
+			`  {"savepoint":"a"}, {"revert_to":"a"}      revert what came after` + "\n" +
 			`  {"commit":true}, {"revert":true}          end the transaction; a later call begins the next` + "\n\n" +
 			"A file is read to its end before its first call runs: with a line that is no step, nothing of it is run (exit code 5;\n" +
 			"--keep-going runs the other lines). From - lines are run as they come, up to the first that is no step.\n\n" +
 			"Exit codes: 0 all done; 1 internal; 2 usage; 3 a call was denied; 4 a call waits for approval; 5 a call failed, was\n" +
-			"invalid or did not verify; 6 not everything could be taken back; 7 an outcome is unknown. The most serious one wins:\n" +
+			"invalid or did not verify; 6 not everything could be reverted; 7 an outcome is unknown. The most serious one wins:\n" +
 			"1, 2, 7, 6, 5, 4, 3.",
 		Args: cli.WantArgs(1, 1, "one script, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.AsSet = cmd.Flags().Changed("as")
+			f.AsSet = cmd.Flags().Changed("principal")
 			if f.SessionFile == "" && cmd.Flags().Changed("session") {
 				return cli.UsageProblem("--session names no file; is a variable not set?")
 			}
@@ -53,17 +53,17 @@ func RunCommand(a *cli.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.Roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
 	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
-	flags.StringVar(&f.As, "as", "agent", "`ID` of who asks")
+	flags.StringVar(&f.As, "principal", "agent", "`ID` of the principal: the agent or person that makes the calls")
 	flags.StringVar(&f.SessionFile, "session", "", "`FILE` that keeps a secret by which the next run goes on in the same session, with its counts, labels and approvals; made where it is not there")
 	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of who asks")
 	flags.StringVar(&f.OnAsk, "on-ask", "deny", "what happens when the policy asks: deny, wait for remit approve, prompt, or approve-unsafe, which approves everything in your name")
-	flags.StringVar(&f.AtEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or keep")
+	flags.StringVar(&f.AtEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or leave-open")
 	startup.AddSandboxFlag(cmd, &f.Workspace)
 	startup.AddLimitFlags(cmd, &f.Limits)
 	startup.AddClientFlags(cmd, &f.Client)
-	flags.StringArrayVar(&f.UserTexts, "given", nil, "`TEXT` of the person behind the run, such as a prompt: for policies that let calls go only to URLs that were given, all in it are")
-	flags.DurationVar(&f.ClaimTimeout, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
-	flags.BoolVar(&f.Atomic, "atomic", false, "the first call that is not done takes everything back and ends the script")
+	flags.StringArrayVar(&f.UserTexts, "user-text", nil, "`TEXT` of the person behind the run, such as a prompt: for policies that let calls go only to URLs that were given, all in it are")
+	flags.DurationVar(&f.ClaimTimeout, "claim-timeout", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
+	flags.BoolVar(&f.Atomic, "atomic", false, "the first call that is not done reverts everything and ends the script")
 	flags.BoolVar(&f.KeepGoing, "keep-going", false, "go on after a line that is no step, and run a file that has one")
 	flags.BoolVar(&f.JSON, "json", false, "answer with one JSON object a line")
 	return cmd

@@ -51,7 +51,7 @@ func (r *runner) script(ctx context.Context, lines <-chan line) error {
 	if ctx.Err() != nil {
 		// Do not commit an incomplete script.
 		if end == "commit" {
-			end = "keep"
+			end = "leave-open"
 		}
 		r.code = cli.Worst(r.code, cli.ExitInternal)
 	}
@@ -63,7 +63,7 @@ func (r *runner) leave(ctx context.Context) error {
 	if r.tx == nil {
 		return nil
 	}
-	return r.finish(ctx, "keep")
+	return r.finish(ctx, "leave-open")
 }
 
 // next returns the next line. It returns false at the end of the script or of
@@ -174,7 +174,7 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 		waits = waits || o.Status == tool.StatusPending
 	}
 	if waits { // later lines can depend on the call, and its transaction must not end before it
-		return false, r.stop(ctx, n, "keep")
+		return false, r.stop(ctx, n, "leave-open")
 	}
 	if !ok && r.flags.Atomic {
 		return false, r.stop(ctx, n, "revert")

@@ -84,7 +84,7 @@ func (t textWriter) back(n int, name string, r revert.Report) {
 		mark = t.paint.Bad("✗")
 	}
 	clean := len(r.Items) - len(r.NotUndone())
-	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s: %d of %s taken back\n", mark, t.number(n), "revert_to", cli.Printable(name), clean, cli.Count(len(r.Items), "change"))
+	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s: %d of %s reverted\n", mark, t.number(n), "revert_to", cli.Printable(name), clean, cli.Count(len(r.Items), "change"))
 	t.openItems(results(r.Items))
 }
 
@@ -107,7 +107,7 @@ func (t textWriter) end(s Summary) {
 	}
 	_, _ = fmt.Fprintln(t.w)
 	if len(s.NotUndone) > 0 {
-		_, _ = fmt.Fprintln(t.w, t.paint.Bad("not taken back: ")+cli.Count(len(s.NotUndone), "change"))
+		_, _ = fmt.Fprintln(t.w, t.paint.Bad("not reverted: ")+cli.Count(len(s.NotUndone), "change"))
 		t.openItems(results(s.NotUndone))
 	}
 	t.notRun(s)
@@ -127,7 +127,7 @@ func (t textWriter) goesOn(s Summary) {
 	if over && !s.Committing {
 		say("it stays open until one of these commands ends it")
 	}
-	say("take it back: " + t.where.Hint("revert", s.Txn))
+	say("revert it: " + t.where.Hint("revert", s.Txn))
 	switch {
 	case over && s.Committing:
 		say("its commit has begun; go on with it: " + t.commit(s.Txn))
@@ -177,11 +177,11 @@ func statusWords(o tool.Outcome) string {
 	}
 	switch o.Reverted {
 	case "all":
-		return "did not verify, taken back"
+		return "did not verify, reverted"
 	case "some":
-		return "did not verify, taken back in part"
+		return "did not verify, reverted in part"
 	default:
-		return "did not verify, NOT taken back"
+		return "did not verify, NOT reverted"
 	}
 }
 

@@ -74,7 +74,7 @@ func (f *secretFlags) open(a *cli.App) (secretStore, string, error) {
 // Command returns remit secret.
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "secret", Short: "Keep secrets that calls use and nobody sees",
+		Use: "secret", Short: "Store secrets that calls use and no model sees",
 		Long: "Keeps secrets in the system's keyring or, with --file, in a file encrypted with age. remit run --secret NAME, or\n" +
 			"--secret NAME=file:PATH, lets calls use one where the policy allows \"use secret://NAME\".",
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -164,7 +164,7 @@ func setSecret(a *cli.App, f secretFlags, name string) error {
 	if key != "" {
 		err := vault.NewIdentity(key)
 		if err == nil {
-			_, _ = fmt.Fprintf(a.Err, "remit: made the key %s: whoever has it and the file has the secrets; keep it elsewhere\n", cli.Printable(key))
+			_, _ = fmt.Fprintf(a.Err, "remit: made the key %s: it opens the secrets of the file; store it elsewhere\n", cli.Printable(key))
 		} else if !errors.Is(err, fs.ErrExist) {
 			return storeProblem(err)
 		}

@@ -37,9 +37,9 @@ func AddSessionFlags(a *cli.App, cmd *cobra.Command, f *startup.Flags) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.Roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
 	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
-	flags.StringVar(&f.As, "as", "agent", "`ID` of who asks")
+	flags.StringVar(&f.As, "principal", "agent", "`ID` of the principal: the agent or person that makes the calls")
 	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of who asks")
-	flags.DurationVar(&f.ClaimTimeout, "claim-wait", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
+	flags.DurationVar(&f.ClaimTimeout, "claim-timeout", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
 	f.AtEnd = "commit"
 }
 
@@ -54,7 +54,7 @@ func (f *serveFlags) checkServe(changed func(string) bool) error {
 	case f.SessionFile == "" && changed("session"):
 		return cli.UsageProblem("--session names no file; is a variable not set?")
 	}
-	for _, name := range []string{"host", "origin", "expose", "json"} {
+	for _, name := range []string{"host", "origin", "allow-remote", "json"} {
 		if f.http == "" && changed(name) {
 			return cli.UsageProblem("--" + name + " is of --http")
 		}
@@ -80,7 +80,7 @@ func (f *serveFlags) checkServe(changed func(string) bool) error {
 	return f.Check()
 }
 
-// checkAddress rejects an address that other machines reach, unless --expose
+// checkAddress rejects an address that other machines reach, unless --allow-remote
 // and --host are set.
 func (f *serveFlags) checkAddress() error {
 	name, _, err := net.SplitHostPort(f.http)
@@ -95,11 +95,11 @@ func (f *serveFlags) checkAddress() error {
 	case !f.expose:
 		return &cli.Problem{
 			Code: cli.ExitUsage, What: fmt.Sprintf("--http %q can be reached from other machines", f.http),
-			Why: "whoever reaches it and has a token acts as its session; nothing is encrypted here", Fix: "listen on 127.0.0.1, or say --expose, behind something that encrypts",
+			Why: "a client that reaches it with a token acts as the session of the token; nothing is encrypted here", Fix: "listen on 127.0.0.1, or say --allow-remote, behind something that encrypts",
 		}
 	case len(f.hosts) == 0:
 		return &cli.Problem{
-			Code: cli.ExitUsage, What: "nobody could call: requests are answered by names that are given", Why: "a web page could have a name of its own resolve to this machine",
+			Code: cli.ExitUsage, What: "no client could call: the server answers only to the host names that you name", Why: "a web page could have a name of its own resolve to this machine",
 			Fix: "name what clients call this server, with --host",
 		}
 	}

@@ -26,13 +26,13 @@ func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve [--stdio | --http ADDR] [flags]", Short: "Serve the tools over MCP, with undo",
 		Long: "Serves the tools of remit to MCP clients, in all revisions of the protocol. A call that names no transaction is one by\n" +
-			"itself, and can be taken back by the id in its result, by the tool txn_revert, or by remit revert.\n\n" +
+			"itself, and can be reverted by the id in its result, by the tool txn_revert, or by remit revert.\n\n" +
 			"--stdio, the default, is for one client, which starts the command. --http serves any number, each in the session that its\n" +
 			"token proves: one is made at the first start and kept in the state folder, which the command names; remit token\n" +
-			"makes others. It listens on loopback; another address needs --expose and --host.",
+			"makes others. It listens on loopback; another address needs --allow-remote and --host.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.AsSet = cmd.Flags().Changed("as")
+			f.AsSet = cmd.Flags().Changed("principal")
 			if cmd.Flags().Changed("keep") || cmd.Flags().Changed("keep-last") {
 				f.Retain = &keep
 			}
@@ -44,7 +44,7 @@ func Command(a *cli.App) *cobra.Command {
 	}
 	AddSessionFlags(a, cmd, &f.Flags)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.Upstreams.Strict, "strict-pins", false, "with --config: keep what servers declare at their first start in quarantine too")
+	flags.BoolVar(&f.Upstreams.Strict, "quarantine-new", false, "with --config: keep what servers declare at their first start in quarantine too")
 	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output, with one client (the default)")
 	flags.StringVar(&f.http, "http", "", "listen for HTTP on `ADDR`, such as 127.0.0.1:8321; port 0 is any that is free. The path is /mcp")
 	flags.StringVar(&f.SessionFile, "session", "", "with --stdio: `FILE` that keeps a secret by which the next start goes on in the same session; made where it is not there")
@@ -52,7 +52,7 @@ func Command(a *cli.App) *cobra.Command {
 	flags.StringVar(&f.Notify, "notify", "", "shell command `CMD` that is run for each call that waits for approval, with what it is in REMIT_CALL, REMIT_TOOL and so on, and as JSON on standard input; ended after 10 seconds")
 	flags.StringArrayVar(&f.hosts, "host", nil, "with --http: another `NAME` that requests may be addressed to, beside those of loopback")
 	flags.StringArrayVar(&f.origins, "origin", nil, "with --http: the `ORIGIN` of a web page that may call, such as https://example.com")
-	flags.BoolVar(&f.expose, "expose", false, "listen beyond this machine: whoever reaches ADDR and has a token acts as its session, and reads along where nothing before it encrypts")
+	flags.BoolVar(&f.expose, "allow-remote", false, "listen beyond this machine: a client that reaches ADDR with a token acts as the session of the token; without encryption before it, others on the network can read")
 	flags.BoolVar(&f.noTransactions, "no-transactions", false, "do not offer the tools txn_begin, txn_commit, txn_preview, txn_revert and txn_status")
 	taskFlags(cmd, &f.tasks)
 	cli.AddRetentionFlags(cmd, &keep, "have the server drop old records beside its traffic (default: nothing is dropped): ")
@@ -123,12 +123,12 @@ func approvalMode(a *cli.App, f *serveFlags, how mcp.ApprovalMode) (mcp.Approval
 
 // instructions returns the text that tells a model about transactions.
 func (f *serveFlags) instructions() string {
-	text := "Calls of these tools are asked for by a policy, recorded, and can be taken back."
+	text := "A policy authorizes the calls of these tools. They are recorded and can be reverted."
 	if f.noTransactions {
 		return text
 	}
 	return text + " To try something out, begin a transaction with txn_begin and current true, and end it with txn_commit or txn_revert." +
-		" txn_revert also takes back a single call, by its id, after it is done. A call that was denied is not allowed when it is repeated."
+		" txn_revert also reverts a single call, by its id, after it is done. A call that was denied is not allowed when it is repeated."
 }
 
 // mcpFile returns the path of a server file in the state folder.

@@ -17,10 +17,10 @@ func TestTaskFlagsRefused(t *testing.T) {
 	require.NoError(t, good.check(given))
 	require.NoError(t, taskLimits{}.check(func(string) bool { return false }))
 	for what, spoil := range map[string]func(*taskLimits){
-		"--task-after 0s is too short":         func(l *taskLimits) { l.after = 0 },
-		"--task-time -1s is too short":         func(l *taskLimits) { l.time = -time.Second },
-		"--task-poll 99ms is too short; 100ms": func(l *taskLimits) { l.poll = 99 * time.Millisecond },
-		"--tasks-at-once 0 is less than one":   func(l *taskLimits) { l.atOnce = 0 },
+		"--task-after 0s is too short":                  func(l *taskLimits) { l.after = 0 },
+		"--task-timeout -1s is too short":               func(l *taskLimits) { l.time = -time.Second },
+		"--task-poll-interval 99ms is too short; 100ms": func(l *taskLimits) { l.poll = 99 * time.Millisecond },
+		"--max-tasks 0 is less than one":                func(l *taskLimits) { l.atOnce = 0 },
 	} {
 		bad := good
 		spoil(&bad)

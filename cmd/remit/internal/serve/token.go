@@ -22,15 +22,15 @@ func TokenCommand(a *cli.App) *cobra.Command {
 	var file string
 	var span time.Duration
 	cmd := &cobra.Command{
-		Use: "token --as ID [--role R]… [flags]", Short: "Make a session for a client of remit serve --http, and say its token",
+		Use: "token --principal ID [--role R]… [flags]", Short: "Make a session for a client of remit serve --http, and say its token",
 		Long: "Makes a session, and writes the token by which a client of remit serve --http acts in it: to standard output, or to a file\n" +
-			"that only you can read. Whoever has the token acts as --as. Give it the roots and files of tools that the server has: a\n" +
+			"that only you can read. Whoever has the token acts as --principal. Give it the roots and files of tools that the server has: a\n" +
 			"session holds what there was when it was made, and no more than the server has. Without --config it holds the MCP servers\n" +
 			"of the gateway that the state folder served last. It ends after --for; remit grants revoke takes it away before.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if !cmd.Flags().Changed("as") {
-				return cli.UsageProblem("--as says who acts by the token")
+			if !cmd.Flags().Changed("principal") {
+				return cli.UsageProblem("--principal says who acts by the token")
 			}
 			if file == "" && cmd.Flags().Changed("out") {
 				return cli.UsageProblem("--out names no file; is a variable not set?")

@@ -19,7 +19,7 @@ type Client struct {
 
 // clientFlagNames returns the names of these flags.
 func clientFlagNames() []string {
-	return []string{"surface", "model", "capability", "confidence", "select", "off"}
+	return []string{"surface", "model", "capability", "provider-trust", "select", "disable"}
 }
 
 // AddClientFlags adds the flags that describe the client.
@@ -28,9 +28,9 @@ func AddClientFlags(cmd *cobra.Command, s *Client) {
 	flags.StringVar(&c.Surface, "surface", "", "the `KIND` of session that the tools are shown in, such as chat: a tool may be for some kinds only")
 	flags.StringVar(&c.Model, "model", "", "`NAME` of the model that they are shown to, for the policy")
 	flags.StringArrayVar(&c.Capabilities, "capability", nil, "capability `C` of that model, such as vision: a tool may ask for some")
-	flags.IntVar(&c.ProviderTrust, "confidence", 0, "how far the model's provider is trusted with results, in thousandths: `N` from 0 to 1000; a tool may ask for a least one")
+	flags.IntVar(&c.ProviderTrust, "provider-trust", 0, "how far the model's provider is trusted with results, in thousandths: `N` from 0 to 1000; a tool may ask for a least one")
 	flags.StringArrayVar(&c.Selected, "select", nil, "only tools of the name or tag `T`, and others so named (default: all)")
-	flags.StringArrayVar(&c.Disabled, "off", nil, "no tool of the name or tag `T`")
+	flags.StringArrayVar(&c.Disabled, "disable", nil, "no tool of the name or tag `T`")
 }
 
 // ReadFlags records whether a flag is set, and rejects invalid values.
@@ -39,9 +39,9 @@ func (s *Client) ReadFlags(cmd *cobra.Command) error {
 		s.Set = s.Set || cmd.Flags().Changed(name)
 	}
 	if n := s.Facts.ProviderTrust; n < 0 || n > 1000 {
-		return cli.UsageProblem(fmt.Sprintf("--confidence %d is no confidence; valid are 0 to 1000, in thousandths", n))
+		return cli.UsageProblem(fmt.Sprintf("--provider-trust %d is no confidence; valid are 0 to 1000, in thousandths", n))
 	}
-	for name, list := range map[string][]string{"capability": s.Facts.Capabilities, "select": s.Facts.Selected, "off": s.Facts.Disabled} {
+	for name, list := range map[string][]string{"capability": s.Facts.Capabilities, "select": s.Facts.Selected, "disable": s.Facts.Disabled} {
 		if slices.Contains(list, "") {
 			return cli.UsageProblem("--" + name + " is empty; is a variable not set?")
 		}

@@ -34,17 +34,17 @@ type Flags struct {
 
 // Check rejects invalid values.
 func (f Flags) Check() error {
-	if !slices.Contains([]string{"commit", "revert", "keep"}, f.AtEnd) {
-		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--at-end %q is not an end", f.AtEnd), Fix: "valid are commit, revert, keep"}
+	if !slices.Contains([]string{"commit", "revert", "leave-open"}, f.AtEnd) {
+		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--at-end %q is not an end", f.AtEnd), Fix: "valid are commit, revert, leave-open"}
 	}
 	if f.Atomic && f.KeepGoing {
 		return cli.UsageProblem("--atomic ends at the first line that is not done, and --keep-going does not: use one of them")
 	}
 	if f.ClaimTimeout < 0 {
-		return cli.UsageProblem(fmt.Sprintf("--claim-wait %s is less than no time; 0 fails at once", f.ClaimTimeout))
+		return cli.UsageProblem(fmt.Sprintf("--claim-timeout %s is less than no time; 0 fails at once", f.ClaimTimeout))
 	}
 	if f.As == "" {
-		return cli.UsageProblem("--as is empty: somebody has to ask")
+		return cli.UsageProblem("--principal is empty: name the agent or person that makes the calls")
 	}
 	if slices.Contains(f.Roles, "") {
 		return cli.UsageProblem("--role is empty; is a variable not set?")

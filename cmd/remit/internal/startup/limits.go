@@ -18,17 +18,17 @@ type Limits struct {
 
 // AddLimitFlags adds the flags of the budgets.
 func AddLimitFlags(cmd *cobra.Command, l *Limits) {
-	cmd.Flags().Int64Var(&l.calls, "limit-calls", 0, "the most calls, `N`, that this command lets the session make; denied ones do not count (default: any number)")
-	cmd.Flags().DurationVar(&l.time, "limit-time", 0, "the most time that its calls take together, such as 5m (default: any)")
+	cmd.Flags().Int64Var(&l.calls, "max-calls", 0, "the most calls, `N`, that this command lets the session make; denied ones do not count (default: any number)")
+	cmd.Flags().DurationVar(&l.time, "max-time", 0, "the most time that its calls take together, such as 5m (default: any)")
 }
 
 // Check rejects negative budgets.
 func (l Limits) Check() error {
 	if l.calls < 0 {
-		return cli.UsageProblem(fmt.Sprintf("--limit-calls %d is less than none; 0 is any number", l.calls))
+		return cli.UsageProblem(fmt.Sprintf("--max-calls %d is less than none; 0 is any number", l.calls))
 	}
 	if l.time < 0 {
-		return cli.UsageProblem(fmt.Sprintf("--limit-time %s is less than no time; 0 is any", l.time))
+		return cli.UsageProblem(fmt.Sprintf("--max-time %s is less than no time; 0 is any", l.time))
 	}
 	return nil
 }

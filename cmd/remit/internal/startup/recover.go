@@ -18,16 +18,16 @@ func recoverCalls(ctx context.Context, a *cli.App, p *state.Workspace, opts []ag
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	rec, err := recoverAsOther(ctx, a, p, opts)
 	for _, s := range rec.Settled {
-		log.Warn("a call that a dead process left in flight is settled", "call", s.Call, "tool", cli.Printable(s.Tool), "as", s.Outcome, "why", cli.Printable(s.Why), "see", p.Hint("show", s.Call))
+		log.Warn("a call that a dead process left in flight is resolved", "call", s.Call, "tool", cli.Printable(s.Tool), "as", s.Outcome, "why", cli.Printable(s.Why), "see", p.Hint("show", s.Call))
 	}
 	for _, f := range rec.Failed {
-		log.Warn("what became of a call that a dead process left in flight cannot be found out here", "txn", f.Txn, "why", cli.Printable(f.Why), "settle", p.Hint("recover"))
+		log.Warn("the outcome of a call that a dead process left in flight cannot be determined here", "txn", f.Txn, "why", cli.Printable(f.Why), "resolve", p.Hint("recover"))
 	}
 	if n := len(rec.Abandoned); n > 0 {
-		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.Hint("recover"), "take_back", p.Hint("revert", rec.Abandoned[n-1]))
+		log.Warn("transactions of dead processes are open; their sessions can go on with them", "transactions", n, "list", p.Hint("recover"), "revert", p.Hint("revert", rec.Abandoned[n-1]))
 	}
 	if err != nil {
-		log.Warn("what dead processes left in flight could not be settled", "error", cli.PlainError(err), "settle", p.Hint("recover"))
+		log.Warn("calls that dead processes left in flight could not be resolved", "error", cli.PlainError(err), "resolve", p.Hint("recover"))
 	}
 }
 

@@ -50,11 +50,11 @@ func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (
 	case err != nil:
 		return nil, err
 	case f.AsSet && s.Principal().ID != f.As:
-		return nil, cli.UsageProblem(fmt.Sprintf("--as %q is not who the session of %q is of, which is %q", f.As, f.SessionFile, s.Principal().ID))
+		return nil, cli.UsageProblem(fmt.Sprintf("--principal %q is not who the session of %q is of, which is %q", f.As, f.SessionFile, s.Principal().ID))
 	case len(f.Roles) > 0:
 		return nil, cli.UsageProblem("--role is of a new session; one that goes on has the roles that it began with")
 	case f.Set:
-		return nil, cli.UsageProblem("--surface, --model, --capability, --confidence, --select and --off are of a new session; one that goes on is shown to whom it began with")
+		return nil, cli.UsageProblem("--surface, --model, --capability, --provider-trust, --select and --disable are of a new session; one that goes on is shown to whom it began with")
 	}
 	return s, nil
 }

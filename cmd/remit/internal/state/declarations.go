@@ -37,7 +37,7 @@ func AddDeclarationFlags(cmd *cobra.Command, d *Declarations) {
 	AddDefinitionsFlag(cmd, &d.definitions)
 	flags.StringVar(&d.user, "settings", "", "`FILE` of the user's settings of tools, as docs/guides/settings.md says")
 	flags.StringVar(&d.preset, "preset-settings", "", "`FILE` of the organisation's settings, for what the user does not set")
-	flags.StringVar(&d.locked, "locked-settings", "", "`FILE` of the settings that an administrator locked")
+	flags.StringVar(&d.locked, "admin-settings", "", "`FILE` of the settings that an administrator locked")
 }
 
 // Declare sets the tools of the command. Its files decide what calls can do, so
@@ -147,7 +147,7 @@ func (d *Declarations) flags() (flags []string) {
 		flags = append(flags, "--preset-settings", d.preset)
 	}
 	if d.locked != "" {
-		flags = append(flags, "--locked-settings", d.locked)
+		flags = append(flags, "--admin-settings", d.locked)
 	}
 	return flags
 }

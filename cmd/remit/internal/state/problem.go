@@ -25,13 +25,13 @@ func ProblemOf(err error, at *Workspace) *cli.Problem {
 	case errors.As(err, &policy):
 		return policyProblem(policy)
 	case errors.Is(err, revert.ErrBusy):
-		return &cli.Problem{Code: cli.ExitPartial, What: "nothing was taken back", Why: err.Error()}
+		return &cli.Problem{Code: cli.ExitPartial, What: "nothing was reverted", Why: err.Error()}
 	case errors.Is(err, revert.ErrNotEnded):
-		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was erased", Why: err.Error(), Fix: at.Hint("log") + " shows how it stands; " + at.Hint("settle", "CALL", "applied|absent", "--why", "TEXT") + " says what became of a call"}
+		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was erased", Why: err.Error(), Fix: at.Hint("log") + " shows how it stands; " + at.Hint("resolve", "CALL", "applied|absent", "--why", "TEXT") + " says what became of a call"}
 	case errors.Is(err, revert.ErrIsRevertTxn):
 		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was done", Why: err.Error()}
 	case errors.Is(err, record.ErrErased):
-		return &cli.Problem{Code: cli.ExitPartial, What: "nothing was taken back", Why: err.Error()}
+		return &cli.Problem{Code: cli.ExitPartial, What: "nothing was reverted", Why: err.Error()}
 	case errors.Is(err, journal.ErrNotFound):
 		return &cli.Problem{Code: cli.ExitUsage, What: err.Error(), Fix: at.Hint("log") + " lists what is recorded there; --workspace and --state name other places"}
 	case errors.Is(err, sqlite.ErrIncomplete):

@@ -57,7 +57,7 @@ type world struct {
 	calls []tool.Outcome
 	ended map[string]bool // transactions
 	said  map[[2]string]provenance.Rating
-	back  map[string]bool // by call: taken back, whole or not
+	back  map[string]bool // by call: reverted, whole or not
 	gone  map[string]bool // erased
 }
 
@@ -168,7 +168,7 @@ func (w *world) erase() {
 	w.gone[out.Call] = true
 }
 
-// close adds up what was said and taken back of what is still there.
+// close adds up what was said and reverted of what is still there.
 func (w *world) close() {
 	names := map[string]string{}
 	for _, out := range w.calls {

@@ -37,7 +37,7 @@ func checkCommand(a *cli.App) *cobra.Command {
 		Use: "check [NAME]...", Short: "Warn of what makes models call tools wrongly, and people trust them for no reason",
 		Long: "Looks at declarations as a model meets them: descriptions that are missing or over 200 characters, names that are not\n" +
 			"snake_case, schemas that can be read in two ways or take anything, defaults that they refuse, tools that could be taken for one\n" +
-			"another; and at effects that nobody verifies, takes back or graded. Each finding says where, and what to do.",
+			"another; and at effects without verification, revert or grade. Each finding says where, and what to do.",
 		RunE: func(_ *cobra.Command, names []string) error {
 			return checkTools(a, definitions, names, strict, asJSON)
 		},

@@ -31,7 +31,7 @@ func listFilters(a *cli.App, l startup.Limits, asJSON bool) error {
 		_, _ = fmt.Fprintf(a.Out, "%d  %-12s %s\n", r.Order, r.Name, strings.Join(r.Hooks, ", "))
 	}
 	if len(filters) == 0 && !asJSON {
-		_, _ = fmt.Fprintln(a.Out, "no filter: --limit-calls and --limit-time of remit run and remit resume add one")
+		_, _ = fmt.Fprintln(a.Out, "no filter: --max-calls and --max-time of remit run and remit resume add one")
 	}
 	return nil
 }

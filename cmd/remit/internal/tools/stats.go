@@ -20,8 +20,8 @@ func statsCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "stats", Short: "Count what became of the calls of each tool",
-		Long: "Counts, for each tool and each declaration of it on the journal, how its calls ended, which were taken back afterwards, how long\n" +
+		Use: "stats", Short: "Count the outcomes of the calls of each tool",
+		Long: "Counts, for each tool and each declaration of it on the journal, how its calls ended, which were reverted afterwards, how long\n" +
 			"they took from their write-ahead record to their result, and what people said of them (remit feedback). Percentiles are by\n" +
 			"nearest rank; beyond 4096 calls of a declaration they are at most a 64th too long, and marked with ~.",
 		Args: cli.NoArgs,
@@ -77,7 +77,7 @@ func writeStats(p cli.Style, w io.Writer, r stats.ToolStats) {
 		{r.Dropped, "dropped"},
 		{r.InFlight, "in flight"},
 	}))
-	row("undone", numbers([]number{{r.Reverted, "taken back"}, {r.RevertedPartial, "taken back in part"}}))
+	row("undone", numbers([]number{{r.Reverted, "reverted"}, {r.RevertedPartial, "reverted in part"}}))
 	if r.Time.Count > 0 {
 		about := map[bool]string{true: "", false: "~"}[r.Time.Exact]
 		row("time", fmt.Sprintf("p50 %s%s, p99 %s%s, of %d", about, roundDuration(r.Time.P50), about, roundDuration(r.Time.P99), r.Time.Count))

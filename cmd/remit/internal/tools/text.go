@@ -80,7 +80,7 @@ func revertWords(s tool.Spec) string {
 	case words != "":
 		return "by " + words
 	case class == effect.Pure:
-		return "there is nothing to take back"
+		return "there is nothing to revert"
 	default:
 		return "not at all once it ran; a policy can hold it until the commit"
 	}
@@ -89,10 +89,10 @@ func revertWords(s tool.Spec) string {
 // gradeWords describes the grade of a tool and the build that graded it.
 func gradeWords(g provenance.Grade, r *provenance.GradeRecord) string {
 	words := string(g) + ": " + map[provenance.Grade]string{
-		provenance.Ungraded:      "nobody ran the fault kit over this declaration",
+		provenance.Ungraded:      "the fault kit has not graded this declaration",
 		provenance.NotUndoable:   "do not rely on its undo",
-		provenance.Compensable:   "taken back where all goes well; what is left after a fault is said",
-		provenance.CrashUndoable: "taken back exactly, from wherever a fault left it",
+		provenance.Compensable:   "reverted if no fault occurs; after a fault the report says what is left",
+		provenance.CrashUndoable: "reverted exactly, whatever a fault left",
 		provenance.ReadOnly:      "it changes nothing",
 	}[g]
 	if r == nil {

@@ -27,18 +27,18 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	var f toolsFlags
 	cmd := &cobra.Command{
-		Use: "tools [NAME]...", Short: "List the tools, what they may touch and whether it can be taken back",
+		Use: "tools [NAME]...", Short: "List the tools, what they may touch and whether it can be reverted",
 		Long: "Lists the tools, what they may touch, what keeps them to it (sandbox, handles, or nothing: trusted), what looks at their\n" +
-			"calls afterwards, how they can be taken back, and how well that withstood the fault kit (docs/guides/grade.md). With --policy, without those that the policy\n" +
+			"calls afterwards, how they can be reverted, and how well that withstood the fault kit (docs/guides/grade.md). With --policy, without those that the policy\n" +
 			"hides; hiding is no protection: a call of a hidden tool is decided like any other. With --surface, --model, --capability,\n" +
-			"--confidence, --select or --off, those that such a session sees (docs/guides/visibility.md); it can call no others. With --why,\n" +
+			"--provider-trust, --select or --disable, those that such a session sees (docs/guides/visibility.md); it can call no others. With --why,\n" +
 			"one tool: whether it is offered, and if not, which check fails (exit code 5 where it is not configured).",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if f.filters {
 				return listFilters(a, f.limits, f.json)
 			}
 			if f.limits != (startup.Limits{}) {
-				return cli.UsageProblem("--limit-calls and --limit-time say which filters a run has: add --filters")
+				return cli.UsageProblem("--max-calls and --max-time say which filters a run has: add --filters")
 			}
 			if err := f.ReadFlags(cmd); err != nil {
 				return err
@@ -57,7 +57,7 @@ func Command(a *cli.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.policies, "policy", nil, "leave out what the policy of this `PATH` hides, a .rego file, a folder of them or builtin:PACK")
-	flags.StringVar(&f.as, "as", "agent", "`ID` of who asks, for the policy")
+	flags.StringVar(&f.as, "principal", "agent", "`ID` of the principal: the agent or person that makes the calls, for the policy")
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks, for the policy")
 	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each tool")
 	flags.BoolVar(&f.filters, "filters", false, "list the filters instead that a run with the same limits asks, in their order")
@@ -84,7 +84,7 @@ type toolsFlags struct {
 // does not hide.
 func shownTools(ctx context.Context, a *cli.App, f toolsFlags) ([]tool.Tool, error) {
 	if f.as == "" {
-		return nil, cli.UsageProblem("--as is empty: somebody has to ask")
+		return nil, cli.UsageProblem("--principal is empty: name the agent or person that makes the calls")
 	}
 	if len(f.policies) == 0 && !f.Set {
 		tools, err := tool.NewRegistry(state.Tools(a)...)

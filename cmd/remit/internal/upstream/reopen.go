@@ -40,7 +40,7 @@ func Reopen(ctx context.Context, a *cli.App, p *state.Workspace, programs *proce
 	}
 	g, err := Open(ctx, a, p, roots, programs)
 	if err != nil {
-		_, _ = fmt.Fprintf(a.Err, "remit: what servers did can only be taken back from files: %v\n", err)
+		_, _ = fmt.Fprintf(a.Err, "remit: of what servers did, only changes of files can be reverted: %v\n", err)
 		return nil, nil
 	}
 	return []agent.Option{agent.Tools(g.Tools()...)}, nil

@@ -94,11 +94,11 @@ func answered(q sdk.InputRequest, a sdk.InputResponse) (sdk.InputResponse, strin
 		}
 	case *sdk.CreateMessageWithToolsParams:
 		if r, ok := a.(*sdk.CreateMessageWithToolsResult); ok {
-			return r, "given"
+			return r, "answered"
 		}
 	case *sdk.ListRootsParams:
 		if r, ok := a.(*sdk.ListRootsResult); ok {
-			return r, "given"
+			return r, "answered"
 		}
 	}
 	return nil, ""

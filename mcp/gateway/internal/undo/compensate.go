@@ -78,7 +78,7 @@ func (m Tool) Revert(ctx context.Context, rc tool.RevertContext) error {
 		return err
 	}
 	if err := m.Upstream.CheckAccepted(s, back.Tool); err != nil {
-		return fmt.Errorf("the call cannot be taken back: %w", err)
+		return fmt.Errorf("the call cannot be reverted: %w", err)
 	}
 	repeatable := m.Entry.Compensate != nil && m.Entry.Compensate.Repeatable
 	if !repeatable {
@@ -124,7 +124,7 @@ func (m Tool) wayBack(rc tool.RevertContext) (compensation, error) {
 	}
 	args, err := binding.FillTemplate(m.Entry.Compensate.Args, parts)
 	if err != nil {
-		return back, fmt.Errorf("the answer of the call is lost, and with it how to take it back: %w", err)
+		return back, fmt.Errorf("the answer of the call is lost, and with it how to revert it: %w", err)
 	}
 	return compensation{Tool: m.Entry.Compensate.Tool, Args: args}, nil
 }

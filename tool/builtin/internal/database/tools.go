@@ -83,7 +83,7 @@ func querySpec() tool.Spec {
 func executeSpec() tool.Spec {
 	return tool.Spec{
 		Name:        "sql_execute",
-		Description: "Run one SQL statement that changes rows: INSERT, UPDATE or DELETE, with RETURNING where rows are wanted back. It can be taken back row by row; what changes the schema is refused.",
+		Description: "Run one SQL statement that changes rows: INSERT, UPDATE or DELETE, with RETURNING where rows are wanted back. It can be reverted row by row; what changes the schema is refused.",
 		Input:       object(statement+rowWindow, `"database","sql"`),
 		Needs:       bound(perm.Read, perm.Write), EffectClass: effect.Reversible, Verify: verify.Changes,
 		Execute: with(func(ctx context.Context, db *handle.Database, in input) (tool.Result, error) {

@@ -24,7 +24,7 @@ import (
 )
 
 // TestLimitsOfFiles: what a file tool takes on is what the runtime says, less or
-// more than the defaults, and what it then did is verified and taken back.
+// more than the defaults, and what it then did is verified and reverted.
 func TestLimitsOfFiles(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()

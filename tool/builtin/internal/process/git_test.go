@@ -33,7 +33,7 @@ func repository(t *testing.T, dir string) {
 }
 
 // TestGitHidden: the answer names the hidden files that git took for deleted, which git
-// add says nothing of, and what it says to do brings them back.
+// add says nothing of, and what it says to do redoes them.
 func TestGitHidden(t *testing.T) {
 	w := newWorld(t)
 	repository(t, w.dir)
@@ -130,7 +130,7 @@ func person(t *testing.T) agent.Option {
 }
 
 // TestGit runs what people run, under the policy that holds when none is given. Undo
-// restores identical bytes, redo brings back identical bytes.
+// restores identical bytes, redo redoes identical bytes.
 func TestGit(t *testing.T) {
 	for name, script := range gitScripts {
 		if ofTheOther(name) {
@@ -152,7 +152,7 @@ func TestGit(t *testing.T) {
 			equal(t, before, listing(t, w.dir, true), "reverted")
 			_, err = w.s.Redo(t.Context(), tx.ID())
 			require.NoError(t, err)
-			equal(t, after, listing(t, w.dir, true), "brought back")
+			equal(t, after, listing(t, w.dir, true), "redone")
 			_, err = w.s.Revert(t.Context(), tx.ID(), revert.Options{})
 			require.NoError(t, err)
 			equal(t, before, listing(t, w.dir, true), "reverted again")
@@ -260,7 +260,7 @@ func TestGitRefusalNamesThePath(t *testing.T) {
 	}
 }
 
-// TestGitApproved: an approver sees the change, and undo takes back what was approved.
+// TestGitApproved: an approver sees the change, and undo reverts what was approved.
 func TestGitApproved(t *testing.T) {
 	preview := ""
 	w := newWorld(t, person(t), agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestLeftOut: what of a program's work is not applied is said, to the model too, and the
-// rest of it is applied and taken back.
+// rest of it is applied and reverted.
 func TestLeftOut(t *testing.T) {
 	for _, tt := range []struct {
 		name, script string

@@ -128,7 +128,7 @@ func TestNeedsBoundPrograms(t *testing.T) {
 				_, err = tx.Revert(t.Context(), revert.Options{})
 				require.NoError(t, err)
 			}
-			equal(t, before, listing(t, w.dir, true), "nothing happened, or it is taken back")
+			equal(t, before, listing(t, w.dir, true), "nothing happened, or it is reverted")
 		})
 	}
 }
@@ -334,5 +334,5 @@ func TestPreview(t *testing.T) {
 	require.Len(t, o.Changes, 3)
 	_, err = tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
-	equal(t, before, listing(t, w.dir, true), "taken back")
+	equal(t, before, listing(t, w.dir, true), "reverted")
 }

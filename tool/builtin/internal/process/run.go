@@ -24,7 +24,7 @@ type runIn struct {
 func runSpec() tool.Spec {
 	return tool.Spec{
 		Name:        "process_run",
-		Description: "Run a program in the workspace, without a shell and without network. What it changes can be taken back.",
+		Description: "Run a program in the workspace, without a shell and without network. What it changes can be reverted.",
 		Input: object(`"argv":{"type":"array","minItems":1,"maxItems":4096,"items":{"type":"string"},"description":"The program and its arguments, such as [\"ls\", \"-l\"]."}`+cwdArgument+
 			`,"stdin":{"type":"string","description":"What it reads."},"env":{"type":"object","additionalProperties":{"type":"string"},"description":"Further variables of its environment."}`+timeoutArgument, `"argv"`),
 		Output: outputSchema,

@@ -26,7 +26,7 @@ var shell = sync.OnceValue(func() string { return shellOf(sandbox.Path) })
 func shellSpec(shell string) tool.Spec {
 	return tool.Spec{
 		Name:        "shell_run",
-		Description: "Run a script of " + shell + " in the workspace, without network. What it changes can be taken back.",
+		Description: "Run a script of " + shell + " in the workspace, without network. What it changes can be reverted.",
 		Input: object(`"script":{"type":"string","minLength":1,"description":"The script, as `+shell+` -c takes it."}`+
 			`,"shell":{"enum":["bash","sh"],"description":"The shell that runs it; `+shell+` by default."}`+
 			cwdArgument+timeoutArgument, `"script"`),

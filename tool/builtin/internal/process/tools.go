@@ -89,7 +89,7 @@ func Program(s tool.Spec, cmd func(in json.RawMessage) (handle.Cmd, error)) (too
 			return tool.Result{}, err
 		}
 		if c.Network && s.EffectClass == effect.Reversible {
-			return tool.Result{}, fmt.Errorf("%w: a program that can use the network cannot be taken back, so its tool must not be reversible", ctxperm.ErrInvalid)
+			return tool.Result{}, fmt.Errorf("%w: a program that can use the network cannot be reverted, so its tool must not be reversible", ctxperm.ErrInvalid)
 		}
 		return execute(ctx, tc, c)
 	}

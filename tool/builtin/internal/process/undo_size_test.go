@@ -120,7 +120,7 @@ func TestHolesAreNotRead(t *testing.T) {
 
 // TestKilledWhileItWrites: a program that is killed while it and its children write leaves
 // nothing, by its time or by its caller; what the transaction did before is as it was, and
-// is taken back.
+// is reverted.
 func TestKilledWhileItWrites(t *testing.T) {
 	const writes = "rm -r docs; i=0; while :; do echo $i >> a; echo $i > n$i; mv n$i src/; i=$((i+1)); [ $i != 50 ] || echo ready; done & while :; do date > b; chmod 600 b; done"
 	for _, by := range []string{"its time", "its caller"} {
@@ -157,7 +157,7 @@ func TestKilledWhileItWrites(t *testing.T) {
 }
 
 // TestManyKindsAtOnce: renames, links and names that are no text, all at once and by both
-// ways, come out as in a plain run, and are taken back.
+// ways, come out as in a plain run, and are reverted.
 func TestManyKindsAtOnce(t *testing.T) {
 	const setup = "ln a twin; mkdir -p deep/er/est; for i in 1 2 3 4 5 6 7 8; do echo $i > deep/er/est/f$i; ln -s ../f$i deep/er/l$i; done; printf x > \"$(printf 'in\\377valid')\"; python3 -c 'import os; os.setxattr(\"a\", \"user.k\", b\"v\")'"
 	const script = "mv deep other; mv \"$(printf 'in\\377valid')\" \"$(printf 'new\\nline')\"; rm twin; ln b twin; chmod -R go= other; mv other/er/est/f1 other/er/l1; rm -r src; ln -s other src; tar cf - other | (mkdir un && tar xf - -C un); python3 -c 'import os; os.removexattr(\"a\", \"user.k\"); os.setxattr(\"un\", \"user.d\", b\"w\")'"

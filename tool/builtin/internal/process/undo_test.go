@@ -256,7 +256,7 @@ func TestLinksStayWhole(t *testing.T) {
 	}
 }
 
-// TestTakesRightsAway: what a program leaves that its owner may not read is taken back all
+// TestTakesRightsAway: what a program leaves that its owner may not read is reverted all
 // the same where remit may read everything, and with what it holds. Where it may not, all
 // of it is refused, and nothing happened.
 func TestTakesRightsAway(t *testing.T) {

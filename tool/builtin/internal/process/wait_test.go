@@ -109,7 +109,7 @@ func TestWait(t *testing.T) {
 	require.Len(t, ran.Approvals[0].Access, 3)
 	_, err = tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
-	equal(t, before, listing(t, w.dir, true), "taken back")
+	equal(t, before, listing(t, w.dir, true), "reverted")
 }
 
 // TestWaitTwice checks that an approval to run a program does not approve its
@@ -224,7 +224,7 @@ func TestWaitNotRemembered(t *testing.T) {
 }
 
 // TestWaitWithMore: a call that did more than run its program waits where it is, with the
-// difference. Once that was approved it goes on; else what it did is taken back.
+// difference. Once that was approved it goes on; else what it did is reverted.
 func TestWaitWithMore(t *testing.T) {
 	needs := []perm.ResourceAccess{
 		perm.Access(perm.Execute, "exec://touch"), perm.Access(perm.Read, "file://workspace/**"), perm.Access(perm.Write, "file://workspace/**"),

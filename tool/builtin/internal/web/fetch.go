@@ -58,7 +58,7 @@ func (i fetchIn) request() handle.Request {
 func fetchSpec() tool.Spec {
 	return tool.Spec{
 		Name: "http_fetch", Version: "1", Tags: []string{"web"}, Provenance: source(),
-		Description: "Send an HTTP request and read the answer. GET and HEAD read; other methods have an effect that cannot be taken back.",
+		Description: "Send an HTTP request and read the answer. GET and HEAD read; other methods have an effect that cannot be reverted.",
 		Input: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["url"],"properties":{
 			"url":{"type":"string","minLength":1,"description":"Absolute URL of https or http, such as https://api.example.com/v1/items?page=2."},
 			"method":{"type":"string","enum":["GET","HEAD","POST","PUT","PATCH","DELETE"],"description":"GET by default."},

@@ -132,7 +132,7 @@ func points(how doomed) (all []doomed) {
 	return all
 }
 
-// TestKilledAnywhere kills a process at its scheduling points, and takes back
+// TestKilledAnywhere kills a process at its scheduling points, and reverts
 // what it did from the journal alone. The service is then as before, where it can be
 // asked what a key made, or answers a repeated key; where it can do neither, what is
 // left is said to be unknown. No request that has an effect is ever sent twice.
@@ -176,7 +176,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// recovered takes back what a dead process left, and reports whether something
+// recovered reverts what a dead process left, and reports whether something
 // unknown is left at the service.
 func (s *service) recovered(t *testing.T, state string) (unknown bool) {
 	j, err := sqlite.Open(t.Context(), state)

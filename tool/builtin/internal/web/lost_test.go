@@ -119,7 +119,7 @@ func TestSomebodyLooked(t *testing.T) {
 		require.ErrorIs(t, rt.ResolveUnknown(t.Context(), out.Call, sure), revert.ErrOutcomeKnown)
 		rep, err := tx.Revert(t.Context(), revert.Options{})
 		if applied {
-			require.ErrorIs(t, err, agent.ErrPartialRevert, "it has to be taken back by hand")
+			require.ErrorIs(t, err, agent.ErrPartialRevert, "it has to be reverted by hand")
 			require.Equal(t, effect.Unknown, rep.NotUndone()[0].Outcome)
 		} else {
 			require.NoError(t, err, "%+v", rep)

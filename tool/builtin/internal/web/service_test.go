@@ -297,7 +297,7 @@ func TestCreatedIsTakenBack(t *testing.T) {
 
 // TestChangedByOthers checks that a revert keeps the change that another client
 // made after a call. This holds in this process and in a later one. The revert
-// takes back everything else.
+// reverts everything else.
 func TestChangedByOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		call    string
@@ -329,7 +329,7 @@ func TestChangedByOthers(t *testing.T) {
 				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
 				// Force does not overwrite a change that the runtime could not
 				// restore.
-				rep, err = rt.Revert(t.Context(), tx.ID(), revert.Options{Force: "kim"})
+				rep, err = rt.Revert(t.Context(), tx.ID(), revert.Options{Force: true, By: "kim"})
 				require.ErrorIs(t, err, agent.ErrPartialRevert)
 				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
 				require.Contains(t, rep.NotUndone()[0].Why, "not overwritten")

@@ -29,7 +29,7 @@ func callTool(t *testing.T, c builtin.Call) tool.Tool {
 	return made
 }
 
-// undone invokes one call and takes it back; meanwhile runs in between.
+// undone invokes one call and reverts it; meanwhile runs in between.
 func undone(t *testing.T, rt *agent.Runtime, name string, args tool.Args, meanwhile func()) (revert.Report, error) {
 	tx := begin(t, rt)
 	invoke(t, tx, name, args, tool.StatusDone)
@@ -178,7 +178,7 @@ func TestAnswersThatTellNothing(t *testing.T) {
 		tx := begin(t, runtimeOf(t, s))
 		want := tool.StatusUnknown
 		if keys {
-			want = tool.StatusFailed // taken back
+			want = tool.StatusFailed // reverted
 		}
 		invoke(t, tx, "item_create", tool.Args{"name": "a"}, want)
 		if keys {

@@ -15,7 +15,7 @@ import (
 )
 
 // A model may visit what its person named, and nothing that it made up.
-func ExampleGiven() {
+func ExampleUserProvided() {
 	ctx := context.Background()
 	visit, err := tool.Create("visit", "Reads a page.", func(context.Context, string) (string, error) { return "a page", nil }, tool.Pure())
 	if err != nil {
@@ -23,7 +23,7 @@ func ExampleGiven() {
 	}
 	engine, err := rego.Load(
 		rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix},
-		rego.Source{FS: policies.Given(), Prefix: policies.Prefix},
+		rego.Source{FS: policies.UserProvided(), Prefix: policies.Prefix},
 	)
 	if err != nil {
 		panic(err)

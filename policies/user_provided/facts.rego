@@ -1,5 +1,5 @@
 # The facts of the given policy: leaving, and URLs that the model made up.
-package remit.given
+package remit.user_provided
 
 # A read can leave as well, because an address can carry data. The arguments of a
 # tool of a configured service go only there.
@@ -19,12 +19,12 @@ made_up if not input.call.urls
 
 made_up if {
 	some url in input.call.urls
-	not url.given
+	not url.user_provided
 }
 
 # The call does not name its destination by a URL.
 made_up if {
-	input.access.given == false
+	input.access.user_provided == false
 	not redirected
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// patchOptions holds the flags of remit tools adjust.
+// patchOptions holds the flags of remit tools patch.
 type patchOptions struct {
 	definitions []string
 	patch       string
@@ -43,11 +43,11 @@ type adjustedChange struct {
 func adjustCommand(a *cli.App) *cobra.Command {
 	var f patchOptions
 	cmd := &cobra.Command{
-		Use: "adjust NAME --patch FILE [--write]", Short: "Change what a tool declares, never to more",
+		Use: "patch NAME --patch FILE [--write]", Short: "Change what a tool declares, never to more",
 		Long: "Applies a JSON patch (RFC 6902) to the declaration of a tool and shows what changes: description, tags, a narrower input schema,\n" +
 			"narrower needs, a stricter effect class or destination, hints that promise less. Anything wider is refused with its place.\n" +
 			"With --write the change goes into the definition file that the tool comes from (--definitions), or is kept as NAME.adjust.json\n" +
-			"beside the code, for Tool.Adjust; where the tool does not say where that is, the patch is printed, and the exit code is 2.\n" +
+			"beside the code, for Tool.Patch; where the tool does not say where that is, the patch is printed, and the exit code is 2.\n" +
 			"The adjusted tool is another declaration: it is graded and approved anew.",
 		Args: cli.WantArgs(1, 1, "the name of one tool"),
 		RunE: func(_ *cobra.Command, args []string) error { return adjustTool(a, f, args[0]) },
@@ -184,7 +184,7 @@ func saveAdjusted(a *cli.App, f patchOptions, was, is tool.Tool, patch []byte) (
 		_, _ = fmt.Fprintf(a.Out, "%s\n", pinned)
 		return "", &cli.Problem{
 			Code: cli.ExitUsage, What: "nothing was written, the patch is above", Why: "the tool's provenance names no file or folder that is here",
-			Fix: "keep it beside the code of the tool, and make the tool with Tool.Adjust",
+			Fix: "keep it beside the code of the tool, and make the tool with Tool.Patch",
 		}
 	}
 	file = filepath.Join(folder, was.Name()+".adjust.json")

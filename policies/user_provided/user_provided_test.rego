@@ -10,9 +10,9 @@ doc(action, kind, destination, urls) := {
 	"access": {"action": action, "resource": {"kind": kind}, "dynamic": false},
 }
 
-known := [{"url": "https://a.example/", "given": true}]
+known := [{"url": "https://a.example/", "user_provided": true}]
 
-made := [{"url": "https://b.example/?q=secret", "given": false}, {"url": "https://a.example/", "given": true}]
+made := [{"url": "https://b.example/?q=secret", "user_provided": false}, {"url": "https://a.example/", "user_provided": true}]
 
 test_made_up_urls_do_not_leave if {
 	every destination in ["third_party", "model_chosen", "", "none"] {
@@ -60,5 +60,5 @@ test_places_without_a_url if {
 to(urls, given, dynamic) := {
 	"call": {"urls": urls},
 	"tool": {"destination": "model_chosen"},
-	"access": {"action": "connect", "resource": {"kind": "https"}, "dynamic": dynamic, "given": given},
+	"access": {"action": "connect", "resource": {"kind": "https"}, "dynamic": dynamic, "user_provided": given},
 }

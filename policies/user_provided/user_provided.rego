@@ -3,14 +3,14 @@
 # that allows.
 package remit
 
-import data.remit.given
+import data.remit.user_provided
 
 deny contains "the call names a URL that is not user-provided: neither the user nor an independent result contained it" if {
-	given.leaves
-	given.made_up
+	user_provided.leaves
+	user_provided.made_up
 }
 
 hint contains "use a URL exactly as the user or a result gave it, search for it, or ask the user for it" if {
-	given.leaves
-	given.made_up
+	user_provided.leaves
+	user_provided.made_up
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// SettleCommand returns remit settle. The outcome has no default: the command
+// SettleCommand returns remit resolve. The outcome has no default: the command
 // must not guess it.
 func SettleCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var why string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "settle CALL applied|absent --why TEXT", Short: "Say what became of a call whose outcome is unknown",
+		Use: "resolve CALL applied|absent --why TEXT", Short: "Record the outcome of a call whose outcome is unknown",
 		Long: "Writes down, in the name of the user that the operating system says you are, what you found: applied, the effect is there\n" +
-			"and can be taken back like any other; absent, it is not. There is no default. It must be somebody else than the one who\n" +
+			"and can be reverted like any other; absent, it is not. There is no default. It must be somebody else than the one who\n" +
 			"asked for the call, at a terminal that the agent did not start, as for an approval.",
 		Args: cli.WantIDs(2, 2, "the id of one call, and applied or absent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,7 +58,7 @@ func SettleCommand(a *cli.App) *cobra.Command {
 					a.WriteJSON(answerOutput{args[0], args[1], who, why, ""})
 					return nil
 				}
-				_, _ = fmt.Fprintf(a.Out, "call %s is settled: %s, by %s\n", cli.Printable(args[0]), args[1], cli.Printable(who))
+				_, _ = fmt.Fprintf(a.Out, "call %s is resolved: %s, by %s\n", cli.Printable(args[0]), args[1], cli.Printable(who))
 				return nil
 			})
 		},
