@@ -178,10 +178,10 @@ type BatchFacts struct {
 type AccessFacts struct {
 	Action       Action        `json:"action"`
 	Resource     ResourceFacts `json:"resource"`
-	Method       string        `json:"method,omitempty"` // HTTP method of a connect
-	Dynamic      bool          `json:"dynamic"`          // requested while the tool runs
-	UserProvided *bool         `json:"user_provided,omitempty"`  // for a connect to a URL: a user-provided URL leads there, with any query; nil: unknown
-	Git          *GitFacts     `json:"git,omitempty"`    // purpose apply, for programs and file tools: the change lets git run code later; nil: it does not
+	Method       string        `json:"method,omitempty"`        // HTTP method of a connect
+	Dynamic      bool          `json:"dynamic"`                 // requested while the tool runs
+	UserProvided *bool         `json:"user_provided,omitempty"` // for a connect to a URL: a user-provided URL leads there, with any query; nil: unknown
+	Git          *GitFacts     `json:"git,omitempty"`           // purpose apply, for programs and file tools: the change lets git run code later; nil: it does not
 }
 
 // GitFacts describes a change of a program or a file tool that makes git run

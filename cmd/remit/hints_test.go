@@ -35,7 +35,7 @@ var wordsNotHints = map[string]string{
 	"call it where a person can answer (agent.Approve or agent.Wait; remit run --on-ask prompt or wait)":                                     "flags of the run that was denied",
 	"  %s   remit init --config %s --write: until an entry says what their tools do, calls of them are denied\n":                             "the configuration holds what it writes",
 	"give it an entry with an effectClass in the gateway's configuration: remit init --config FILE --write drafts those that are missing":    "the configuration holds what it writes",
-	"revert it over what is there, which is kept for remit redo: ":                                                                           "what redo is for; the command follows",
+	"overwrite what changed since, and store it for remit redo: ":                                                                            "what redo is for; the command follows",
 	"%q is not a tree head: write it as SIZE:sha256:DIGITS, as Head.String and remit fsck do":                                                "a form",
 	"open database: %w; make one with database.New and give it to agent.Driver (remit run: --database NAME=sqlite:PATH)":                     "a flag",
 	"; or a person allows it: --on-ask prompt or wait of remit run, agent.Approve or agent.Wait":                                             "flags of the run that was denied",

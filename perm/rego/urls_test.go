@@ -41,8 +41,8 @@ deny contains "leads elsewhere" if input.access.user_provided == false`)
 func TestFactsThatAPolicyReads(t *testing.T) {
 	for text, want := range map[string][2]bool{
 		control: {},
-		control + `deny contains "x" if input.call.urls[_].user_provided == false`:                  {true, false},
-		control + `hint contains "x" if input.access.user_provided`:                                 {true, false},
+		control + `deny contains "x" if input.call.urls[_].user_provided == false`:          {true, false},
+		control + `hint contains "x" if input.access.user_provided`:                         {true, false},
 		control + `label contains "x" if input.output == "x"`:                               {false, true},
 		control + `label contains "x" if input.purpose == "verify"`:                         {false, true},
 		control + `label contains "x" if count(input) > 3`:                                  {true, true},

@@ -73,7 +73,7 @@ func writeNextCommands(p cli.Style, w io.Writer, rep revert.Report, again string
 	case later:
 		_, _ = fmt.Fprintln(w, p.Faint("take what lies on it along: "+again+" --cascade"))
 	case theirs && over():
-		_, _ = fmt.Fprintln(w, p.Faint("revert it over what is there, which is kept for remit redo: "+again+" --force"))
+		_, _ = fmt.Fprintln(w, p.Faint("overwrite what changed since, and store it for remit redo: "+again+" --force"))
 	}
 }
 
