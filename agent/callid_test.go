@@ -107,7 +107,7 @@ func TestSameCallIDIsTheSameCall(t *testing.T) {
 	}
 }
 
-func TestCallIDTellsThatItWasTakenBack(t *testing.T) {
+func TestCallIDTellsThatItWasReverted(t *testing.T) {
 	ctx := context.Background()
 	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(allowAll()))
 	s := newSession(t, rt)

@@ -148,7 +148,7 @@ func TestContentIsOfTheCall(t *testing.T) {
 			write, err = tl.Modify(func(s *tool.Spec) {
 				s.Verify = verify.Verifier(func(context.Context, verify.Subject) verify.Verdict {
 					if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("theirs"), 0o600); err != nil {
-						return verify.Unclear(err.Error())
+						return verify.CannotTell(err.Error())
 					}
 					return verify.Applied()
 				})

@@ -368,7 +368,7 @@ type txnFacts struct {
 
 	mu     sync.Mutex // never held across a wait
 	seq    int
-	ledger *ledger // of the transaction; nil: no budget needs it
+	ledger *callLedger // of the transaction; nil: no budget needs it
 }
 
 // Session returns the session's facts for a policy.

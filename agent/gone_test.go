@@ -27,7 +27,7 @@ func TestVerifyAfterUndo(t *testing.T) {
 		{"gone", verify.Absent(), effect.Restored, "absent"},
 		{"still there", verify.Applied("order 7 is on the list"), effect.Failed, "applied"},
 		{"half there", verify.Partial("one line of order 7 is on the list"), effect.Failed, "partial"},
-		{"no answer", verify.Unclear("the list cannot be read"), effect.Restored, "cannot_tell"},
+		{"no answer", verify.CannotTell("the list cannot be read"), effect.Restored, "cannot_tell"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			answer, keys := tt.answer, []string{}

@@ -255,11 +255,11 @@ func TestShownIsWhatWasJournaled(t *testing.T) {
 func TestVerifyProvesWithTheWorld(t *testing.T) {
 	look := func(ctx context.Context, s verify.Subject) verify.Verdict {
 		if s.Resources == nil {
-			return verify.Unclear("no world")
+			return verify.CannotTell("no world")
 		}
 		switch version, err := s.Resources.Version(ctx, "file://workspace/fresh.txt"); {
 		case err != nil:
-			return verify.Unclear(err.Error())
+			return verify.CannotTell(err.Error())
 		case version == "absent":
 			return verify.Absent()
 		default:

@@ -15,12 +15,12 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// ledger counts the calls of each principal, or of one transaction, over all
+// callLedger counts the calls of each principal, or of one transaction, over all
 // sessions and processes. It is a fold of the journal: each look reads the
 // records since the last one. The position of a call's start record decides
 // what a budget allows. If two processes begin a call at once, the later record
 // sees the earlier one.
-type ledger struct {
+type callLedger struct {
 	rt  *Runtime
 	txn string // empty: all transactions, by principal
 
@@ -33,8 +33,8 @@ type ledger struct {
 	awaited map[string]*perm.SessionFacts // counts before a call; nil: its start is not read yet
 }
 
-func newLedger(rt *Runtime, txn string) *ledger {
-	return &ledger{
+func newLedger(rt *Runtime, txn string) *callLedger {
+	return &callLedger{
 		rt: rt, txn: txn, owners: map[string]string{}, tallies: map[string]*sessionCounters{}, calls: map[string]string{}, erased: map[string]bool{},
 		awaited: map[string]*perm.SessionFacts{},
 	}
@@ -45,7 +45,7 @@ func newLedger(rt *Runtime, txn string) *ledger {
 func ownerOf(p perm.Principal) string { return cmp.Or(slices.Concat(p.Chain, []string{p.ID})[0], p.ID) }
 
 // spent returns the counts of an owner as the journal is now.
-func (l *ledger) spent(ctx context.Context, owner string) (perm.SessionFacts, error) {
+func (l *callLedger) spent(ctx context.Context, owner string) (perm.SessionFacts, error) {
 	if err := l.read(ctx); err != nil {
 		return perm.SessionFacts{}, err
 	}
@@ -56,7 +56,7 @@ func (l *ledger) spent(ctx context.Context, owner string) (perm.SessionFacts, er
 
 // charge calls write, which puts the start of a call on the journal, and
 // returns the counts of its owner before that record.
-func (l *ledger) charge(ctx context.Context, call string, write func() error) (perm.SessionFacts, error) {
+func (l *callLedger) charge(ctx context.Context, call string, write func() error) (perm.SessionFacts, error) {
 	l.mu.Lock()
 	l.awaited[call] = nil
 	l.mu.Unlock()
@@ -80,7 +80,7 @@ func (l *ledger) charge(ctx context.Context, call string, write func() error) (p
 	return *before, nil
 }
 
-func (l *ledger) read(ctx context.Context) error {
+func (l *callLedger) read(ctx context.Context) error {
 	l.mu.Lock()
 	after := l.pos
 	l.mu.Unlock()
@@ -99,7 +99,7 @@ func (l *ledger) read(ctx context.Context) error {
 }
 
 // note processes an entry, once.
-func (l *ledger) note(e record.Entry) error {
+func (l *callLedger) note(e record.Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.Pos <= l.pos {
@@ -121,7 +121,7 @@ func (l *ledger) note(e record.Entry) error {
 }
 
 // record adds one record to the counts. The caller holds the lock.
-func (l *ledger) record(rec record.Record) error {
+func (l *callLedger) record(rec record.Record) error {
 	if opened, is := rec.Body.(*record.Session); is {
 		var who perm.Principal
 		if err := canon.Decode(opened.Principal, &who); err != nil {
@@ -163,7 +163,7 @@ func lineOf(rec record.Record) []revert.CallRecord {
 
 // begins returns the counters for a call that begins. It keeps the counts
 // before the call for a waiting charge. The caller holds the lock.
-func (l *ledger) begins(rec record.Record) *sessionCounters {
+func (l *callLedger) begins(rec record.Record) *sessionCounters {
 	owner := l.owners[rec.Session]
 	t := l.of(owner)
 	if _, again := l.calls[rec.Call]; again {
@@ -178,7 +178,7 @@ func (l *ledger) begins(rec record.Record) *sessionCounters {
 }
 
 // ends counts a call by its status. The caller holds the lock.
-func (l *ledger) ends(rec record.Record, s tool.Status) {
+func (l *callLedger) ends(rec record.Record, s tool.Status) {
 	owner, begun := l.calls[rec.Call]
 	if !begun {
 		return
@@ -194,7 +194,7 @@ func (l *ledger) ends(rec record.Record, s tool.Status) {
 }
 
 // of returns the counters of an owner. The caller holds the lock.
-func (l *ledger) of(owner string) *sessionCounters {
+func (l *callLedger) of(owner string) *sessionCounters {
 	t, ok := l.tallies[owner]
 	if !ok {
 		t = newTally(l.rt.services.Host, l.rt.tools.Load)
@@ -205,7 +205,7 @@ func (l *ledger) of(owner string) *sessionCounters {
 
 // ledgerOf returns the ledger of a scope, and whom the session's calls count
 // for in it.
-func (c *txnFacts) ledgerOf(per string) (l *ledger, owner string) {
+func (c *txnFacts) ledgerOf(per string) (l *callLedger, owner string) {
 	if per == perm.PerPrincipal {
 		rt := c.session.rt
 		rt.exchange.Lock()

@@ -75,7 +75,7 @@ func TestOutcomes(t *testing.T) {
 		{"error, trusted, proven by the tool", returns("", tool.NoEffect(boom)), []tool.Option{pivot}, tool.StatusFailed, tool.ErrFailed},
 		{"error, trusted, proven by its Verify", returns("", boom), []tool.Option{pivot, says(verify.Absent())}, tool.StatusFailed, tool.ErrFailed},
 		{"error, trusted, its Verify finds it", returns("", boom), []tool.Option{pivot, says(verify.Applied())}, tool.StatusUnknown, tool.ErrUnknown},
-		{"error, trusted, its Verify cannot tell", returns("", boom), []tool.Option{pivot, says(verify.Unclear())}, tool.StatusUnknown, tool.ErrUnknown},
+		{"error, trusted, its Verify cannot tell", returns("", boom), []tool.Option{pivot, says(verify.CannotTell())}, tool.StatusUnknown, tool.ErrUnknown},
 		{"blocked by the tool", returns("", tool.Blocked("not today")), []tool.Option{pivot}, tool.StatusDenied, tool.ErrDenied},
 		{"panic, pure", panics, []tool.Option{pure}, tool.StatusFailed, tool.ErrFailed},
 		{"panic, handles", panics, []tool.Option{reversible, handles}, tool.StatusFailed, tool.ErrFailed},
@@ -85,7 +85,7 @@ func TestOutcomes(t *testing.T) {
 		{"timeout, trusted", waits, []tool.Option{pivot, timeout}, tool.StatusUnknown, tool.ErrUnknown},
 		{"timeout that the tool ignores", ignoresItsTime(release), []tool.Option{pure, timeout}, tool.StatusTimeout, tool.ErrTimeout},
 		{"does not verify", returns("ok", nil), []tool.Option{pivot, says(verify.Absent("not there"))}, tool.StatusVerifyFailed, tool.ErrVerifyFailed},
-		{"cannot tell, but declares to", returns("ok", nil), []tool.Option{pivot, says(verify.Unclear())}, tool.StatusVerifyFailed, tool.ErrVerifyFailed},
+		{"cannot tell, but declares to", returns("ok", nil), []tool.Option{pivot, says(verify.CannotTell())}, tool.StatusVerifyFailed, tool.ErrVerifyFailed},
 		{"panicking Verify", returns("ok", nil), []tool.Option{pure, tool.VerifyWith(func(context.Context, verify.Subject) verify.Verdict { panic("no") })}, tool.StatusVerifyFailed, tool.ErrVerifyFailed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -307,9 +307,9 @@ func TestLoopRepeatsNothing(t *testing.T) {
 	})
 }
 
-// TestLoopTellsOfWhatWasTakenBack checks that the loop does not report a call
+// TestLoopTellsOfWhatWasReverted checks that the loop does not report a call
 // as a success after it was reverted.
-func TestLoopTellsOfWhatWasTakenBack(t *testing.T) {
+func TestLoopTellsOfWhatWasReverted(t *testing.T) {
 	ctx := context.Background()
 	b := newLoopBench(t, wire.Anthropic, []fakemodel.Turn{spoken("", call("write", `{"n":1}`), call("ask", `{"n":1}`)), spoken("Hm.")})
 	tx := begin(t, b.s)

@@ -25,8 +25,8 @@ type RootError struct {
 	State record.Root // the state folder of the records, if this one is another: a copy, or it was moved
 }
 
-// Is reports whether err is revert.ErrAway.
-func (e *RootError) Is(err error) bool { return err == revert.ErrAway }
+// Is reports whether err is revert.ErrOtherFolder.
+func (e *RootError) Is(err error) bool { return err == revert.ErrOtherFolder }
 
 // Error names the roots and the recorded folders.
 func (e *RootError) Error() string {

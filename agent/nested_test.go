@@ -297,9 +297,9 @@ func TestPendingInsideANest(t *testing.T) {
 	fsckClean(t, rt)
 }
 
-// TestNestIsTakenBackAcrossCrashes ends the process at each step of taking a
+// TestNestIsRevertedAcrossCrashes ends the process at each step of taking a
 // nested transaction back: the next one finishes it, and touches nothing else.
-func TestNestIsTakenBackAcrossCrashes(t *testing.T) {
+func TestNestIsRevertedAcrossCrashes(t *testing.T) {
 	ctx := context.Background()
 	step := statcheck.Stride(9)
 	for at := 1; ; at += step {

@@ -214,7 +214,7 @@ func TestCopiedState(t *testing.T) {
 	var lost *agent.RootError
 	_, err = again.Revert(ctx, id, revert.Options{})
 	require.ErrorAs(t, err, &lost)
-	require.ErrorIs(t, err, revert.ErrAway)
+	require.ErrorIs(t, err, revert.ErrOtherFolder)
 	require.Equal(t, dir, lost.Roots[0].Path)
 	real, err := filepath.EvalSymlinks(state)
 	require.NoError(t, err)

@@ -111,7 +111,7 @@ func TestBadPolicyAtRunTime(t *testing.T) {
 func TestReloadInFlight(t *testing.T) {
 	allow := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": allowEverything}})
 	deny := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": allowEverything + "deny contains \"closed\"\n"}})
-	live := rego.NewLive(allow)
+	live := rego.NewSwappableEngine(allow)
 	dir := t.TempDir()
 	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(live))
 	tx := begin(t, newSession(t, rt))

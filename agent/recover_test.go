@@ -92,7 +92,7 @@ func TestOnAbandoned(t *testing.T) {
 	require.ErrorContains(t, err, "Keep or Revert")
 }
 
-func TestAbandonedIsTakenBackAsFarAsItCan(t *testing.T) {
+func TestAbandonedIsRevertedAsFarAsItCan(t *testing.T) {
 	ctx, dir, state := context.Background(), t.TempDir(), filepath.Join(t.TempDir(), "state")
 	wrote, _ := abandoned(t, dir, state)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("somebody else's"), 0o600))

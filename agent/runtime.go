@@ -49,8 +49,8 @@ type Runtime struct {
 	tailored  map[string]ToolCustomizer // by name, or name@version
 	state     stateFolder
 	closed    atomic.Bool
-	ledger    *ledger    // of principals, under exchange; nil: no budget needs it
-	retention *retention // under exchange; nil: no pruning in the background
+	ledger    *callLedger // of principals, under exchange; nil: no budget needs it
+	retention *retention  // under exchange; nil: no pruning in the background
 }
 
 // ErrClosed says that the runtime is closed and runs no calls.

@@ -267,7 +267,7 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	if named, err := rt.otherFolders(ctx, id); err != nil || len(named) > 0 {
-		return nil, errors.Join(fmt.Errorf("agent: session %s began in another folder: %w", id, revert.ErrAway), err)
+		return nil, errors.Join(fmt.Errorf("agent: session %s began in another folder: %w", id, revert.ErrOtherFolder), err)
 	}
 	s, _, err := rt.sessionByID(ctx, id)
 	if err != nil {

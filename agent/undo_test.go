@@ -182,10 +182,10 @@ func TestSecondWriterIsTurnedAway(t *testing.T) {
 	invoke(t, two, "file_write", tool.Args{"path": "a.txt", "content": "two"})
 }
 
-// TestFailedCallIsTakenBack checks that a failed confined call leaves no
+// TestFailedCallIsReverted checks that a failed confined call leaves no
 // effect. If the runtime denies it an access, the call ends as denied, even if
 // the tool returns a success.
-func TestFailedCallIsTakenBack(t *testing.T) {
+func TestFailedCallIsReverted(t *testing.T) {
 	ctx := context.Background()
 	needs := []perm.ResourceAccess{{Action: perm.Write, Resource: "file://workspace/**"}}
 	halfway := func(then func(context.Context, *handle.Files) error) tool.Tool {

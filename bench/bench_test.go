@@ -36,7 +36,7 @@ func TestRatio(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, table(&out, []row{
+	require.NoError(t, table(&out, []promiseRow{
 		{What: "one", Ratio: 0.5, Target: 0.7, Met: true}, {What: "two", Ratio: 2, Target: 3, Least: true}, {What: "three", Ratio: 1, Met: true},
 	}))
 	require.Contains(t, out.String(), "one    0.500  <= 0.7  met")

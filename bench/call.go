@@ -20,7 +20,7 @@ import (
 // calls compares a permitted call of a pure tool through the whole pipeline,
 // with a journal in memory, with a call of the same tool in mcp-go, in process
 // and with validated input. mcp-go decides no policy and records nothing.
-func calls(c clock) ([]row, error) {
+func calls(c clock) ([]promiseRow, error) {
 	fresh, err := remitCall(-1)
 	if err != nil {
 		return nil, err
@@ -33,14 +33,14 @@ func calls(c clock) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := inTurns(
+	t, err := interleave(
 		c,
-		contestant{name: "fresh", op: fresh, cpu: true}, contestant{name: "memoised", op: memoised, cpu: true}, contestant{name: "mcp-go", op: peer, cpu: true},
+		subject{name: "fresh", op: fresh, cpu: true}, subject{name: "memoised", op: memoised, cpu: true}, subject{name: "mcp-go", op: peer, cpu: true},
 	)
 	if err != nil {
 		return nil, err
 	}
-	return []row{
+	return []promiseRow{
 		most("call", "whole pure call to mcp-go's, fresh", t, "fresh", "mcp-go", 0.3),
 		most("call", "whole pure call to mcp-go's, memoised", t, "memoised", "mcp-go", 0.15),
 	}, nil

@@ -51,7 +51,7 @@ func costsOf() []cost {
 // costs compares a sandboxed call, and its revert, with copying its changes
 // with cp -a and removing the copy with rm -r. The time of the call includes
 // the script itself.
-func costs(c clock) ([]row, error) {
+func costs(c clock) ([]promiseRow, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func costs(c clock) ([]row, error) {
 	if said, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building remit: %w\n%s", err, said)
 	}
-	var rows []row
+	var rows []promiseRow
 	for _, one := range costsOf() {
 		got, err := one.measure(filepath.Join(dir, one.name), shim, min(c.rounds, one.rounds))
 		if err != nil {

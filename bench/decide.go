@@ -17,11 +17,11 @@ import (
 // decisions compares Rego with cedar-go: the same rules, one for each tool, of
 // which one allows the request. Both get a new input for each call, and both
 // report the rule that decided.
-func decisions(c clock) ([]row, error) {
-	var list []contestant
+func decisions(c clock) ([]promiseRow, error) {
+	var list []subject
 	var broken error
 	add := func(name string, n int, op func(int) error, err error) {
-		list, broken = append(list, contestant{name: fmt.Sprintf("%s/%d", name, n), op: op, cpu: true}), errors.Join(broken, err)
+		list, broken = append(list, subject{name: fmt.Sprintf("%s/%d", name, n), op: op, cpu: true}), errors.Join(broken, err)
 	}
 	for _, n := range []int{10, 100, 1000} {
 		fresh, err := regoOp(n, -1)
@@ -36,12 +36,12 @@ func decisions(c clock) ([]row, error) {
 	if broken != nil {
 		return nil, broken
 	}
-	t, err := inTurns(c, list...)
+	t, err := interleave(c, list...)
 	if err != nil {
 		return nil, err
 	}
 	const s = "decide"
-	return []row{
+	return []promiseRow{
 		most(s, "fresh decision to cedar-go, 100 rules", t, "fresh/100", "cedar-go/100", 0.7),
 		most(s, "fresh decision to cedar-go, 1000 rules", t, "fresh/1000", "cedar-go/1000", 0.1),
 		besides(s, "the same where cedar-go has least to do, 100 rules", t, "fresh/100", "cedar-go at its best/100"),

@@ -22,7 +22,7 @@ const many = 64
 // durables compares durable calls of a tool that changes a map with one
 // fdatasync, and with the same calls on a journal in memory: the difference is
 // the cost of the journal.
-func durables(c clock) ([]row, error) {
+func durables(c clock) ([]promiseRow, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
@@ -42,12 +42,12 @@ func durables(c clock) ([]row, error) {
 	}
 	// A journal in memory grows, so each measurement uses a new one.
 	memory := &renewed{fresh: func() (func(int) error, error) { return keyed(agent.Journal(journal.Memory()), 0) }}
-	t, err := inTurns(
+	t, err := interleave(
 		c,
-		contestant{name: "one fdatasync", op: func(int) error { return sync() }},
-		contestant{name: "durable, 1 caller", op: durable},
-		contestant{name: "durable, 64 callers", callers: many, op: durable},
-		contestant{name: "memory, 64 callers", callers: many, op: memory.do},
+		subject{name: "one fdatasync", op: func(int) error { return sync() }},
+		subject{name: "durable, 1 caller", op: durable},
+		subject{name: "durable, 64 callers", callers: many, op: durable},
+		subject{name: "memory, 64 callers", callers: many, op: memory.do},
 	)
 	if err == nil {
 		err = j.Close()
@@ -55,7 +55,7 @@ func durables(c clock) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []row{
+	return []promiseRow{
 		most("durable", "durable call to one fdatasync, 1 caller", t, "durable, 1 caller", "one fdatasync", 2.5),
 		least("durable", "rate of durable calls to those in memory, 64 callers", t, "durable, 64 callers", "memory, 64 callers", 0.35),
 	}, nil

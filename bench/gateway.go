@@ -18,7 +18,7 @@ import (
 // gateways compares calls through remit's gateway with calls through one that
 // only forwards: an HTTP client in front, an upstream over standard files
 // behind, the same program each time. Reads wait for no sync.
-func gateways(c clock) ([]row, error) {
+func gateways(c clock) ([]promiseRow, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func gateways(c clock) ([]row, error) {
 	return append(rows, more...), err
 }
 
-func readsThrough(c clock, dir string) (rows []row, err error) {
+func readsThrough(c clock, dir string) (rows []promiseRow, err error) {
 	bare, err := startGateway(asBare)
 	if err != nil {
 		return nil, err
@@ -49,13 +49,13 @@ func readsThrough(c clock, dir string) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, remit.end()) }()
-	var all []contestant
+	var all []subject
 	for _, callers := range []int{1, many} {
 		for _, f := range []struct {
 			name string
-			*front
+			*gatewayProcess
 		}{{"bare", bare}, {"bare, lax", lax}, {"remit", remit}} {
-			all = append(all, contestant{name: fmt.Sprintf("%s, %d", f.name, callers), callers: callers, op: f.look})
+			all = append(all, subject{name: fmt.Sprintf("%s, %d", f.name, callers), callers: callers, op: f.look})
 		}
 	}
 	q, err := eachInTurns(c, all...)
@@ -79,7 +79,7 @@ func readsThrough(c clock, dir string) (rows []row, err error) {
 
 // writesThrough splits the time of a call that writes: the time with a journal
 // in memory is the work, and the rest is the disk's sync.
-func writesThrough(c clock, dir string) (rows []row, err error) {
+func writesThrough(c clock, dir string) (rows []promiseRow, err error) {
 	memory, err := os.MkdirTemp("/dev/shm", "remit-bench-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench: there is no file system in memory at /dev/shm, so writes are not looked at:", err)
@@ -102,8 +102,8 @@ func writesThrough(c clock, dir string) (rows []row, err error) {
 	}
 	q, err := eachInTurns(
 		c,
-		contestant{name: "write", op: onDisk.put}, contestant{name: "write in memory", op: inMemory.put}, contestant{name: "read in memory", op: inMemory.look},
-		contestant{name: "one fdatasync", op: func(int) error { return sync() }},
+		subject{name: "write", op: onDisk.put}, subject{name: "write in memory", op: inMemory.put}, subject{name: "read in memory", op: inMemory.look},
+		subject{name: "one fdatasync", op: func(int) error { return sync() }},
 	)
 	if err != nil {
 		return nil, err
@@ -112,25 +112,25 @@ func writesThrough(c clock, dir string) (rows []row, err error) {
 	for i := range t["write"] {
 		t["waiting"] = append(t["waiting"], t["write"][i]-t["write in memory"][i])
 	}
-	return []row{
+	return []promiseRow{
 		besides("gateway", "write through the gateway to a read, journal in memory, p50", t, "write in memory", "read in memory"),
 		besides("gateway", "what the disk adds to a write, which has three barriers, to one fdatasync, p50", t, "waiting", "one fdatasync"),
 	}, nil
 }
 
-// front is a gateway in its own process, and a client of it.
-type front struct {
+// gatewayProcess is a gateway in its own process, and a client of it.
+type gatewayProcess struct {
 	cmd *exec.Cmd
 	in  io.Closer
 	cs  *sdk.ClientSession
 }
 
-func startGateway(args ...string) (*front, error) {
+func startGateway(args ...string) (*gatewayProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	f := &front{cmd: exec.Command(self, args...)}
+	f := &gatewayProcess{cmd: exec.Command(self, args...)}
 	f.cmd.Stderr = os.Stderr
 	out, err := f.cmd.StdoutPipe()
 	if err != nil {
@@ -142,7 +142,7 @@ func startGateway(args ...string) (*front, error) {
 	if err := f.cmd.Start(); err != nil {
 		return nil, err
 	}
-	var at where
+	var at gatewayAddress
 	if err := json.NewDecoder(out).Decode(&at); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s says nothing: %w", args[0], err), f.end())
 	}
@@ -152,7 +152,7 @@ func startGateway(args ...string) (*front, error) {
 	return f, nil
 }
 
-func (f *front) connect(at where) (err error) {
+func (f *gatewayProcess) connect(at gatewayAddress) (err error) {
 	base, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		return errors.New("the default transport of net/http was replaced")
@@ -178,7 +178,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.RoundTripper.RoundTrip(r)
 }
 
-func (f *front) end() error {
+func (f *gatewayProcess) end() error {
 	if f.cs != nil {
 		_ = f.cs.Close() // the process ends in any case
 	}
@@ -186,16 +186,16 @@ func (f *front) end() error {
 }
 
 // put makes one writing call through the gateway.
-func (f *front) put(caller int) error {
+func (f *gatewayProcess) put(caller int) error {
 	return f.call("shelf__put", map[string]any{"key": fmt.Sprint("k", caller), "text": "a text"}, "kept")
 }
 
 // look makes one reading call through the gateway.
-func (f *front) look(caller int) error {
+func (f *gatewayProcess) look(caller int) error {
 	return f.call("shelf__look", map[string]any{"path": fmt.Sprintf("src/%d/main.go", caller), "limit": 100, "raw": true}, "A second one")
 }
 
-func (f *front) call(name string, args map[string]any, want string) error {
+func (f *gatewayProcess) call(name string, args map[string]any, want string) error {
 	r, err := f.cs.CallTool(context.Background(), &sdk.CallToolParams{Name: name, Arguments: args})
 	if err != nil {
 		return err

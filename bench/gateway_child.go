@@ -61,22 +61,22 @@ func gatewayPart(args []string) error {
 	return fmt.Errorf("there is no part %q", args[0])
 }
 
-// look is the input and output of the upstream's reading tool.
-type look struct {
+// readArgs is the input and output of the upstream's reading tool.
+type readArgs struct {
 	Path  string `json:"path" jsonschema:"what to look at"`
 	Limit int    `json:"limit,omitempty" jsonschema:"how much of it"`
 	Raw   bool   `json:"raw,omitempty"`
 }
 
-type seen struct {
+type readResult struct {
 	Path    string   `json:"path"`
 	Size    int      `json:"size"`
 	Kind    string   `json:"kind"`
 	Content []string `json:"content"`
 }
 
-// put is the input of the writing tool.
-type put struct {
+// writeArgs is the input of the writing tool.
+type writeArgs struct {
 	Key  string `json:"key"`
 	Text string `json:"text"`
 }
@@ -86,12 +86,12 @@ type put struct {
 func upstreamServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "shelf", Version: "1"}, nil)
 	sdk.AddTool(s, &sdk.Tool{Name: "look", Description: "Looks at something.", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
-		func(_ context.Context, _ *sdk.CallToolRequest, in look) (*sdk.CallToolResult, seen, error) {
+		func(_ context.Context, _ *sdk.CallToolRequest, in readArgs) (*sdk.CallToolResult, readResult, error) {
 			lines := []string{"The first line of what is there.", "A second one, with \"quotes\" and a \u2192.", "And a third."}
-			return nil, seen{Path: in.Path, Size: in.Limit, Kind: "file", Content: lines}, nil
+			return nil, readResult{Path: in.Path, Size: in.Limit, Kind: "file", Content: lines}, nil
 		})
 	sdk.AddTool(s, &sdk.Tool{Name: "put", Description: "Keeps a text."},
-		func(_ context.Context, _ *sdk.CallToolRequest, in put) (*sdk.CallToolResult, any, error) {
+		func(_ context.Context, _ *sdk.CallToolRequest, in writeArgs) (*sdk.CallToolResult, any, error) {
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "kept " + in.Key}}}, nil, nil
 		})
 	return s
@@ -193,8 +193,8 @@ func remitGateway(ctx context.Context, dir string, writes bool) error {
 	return errors.Join(served(h, s.Token()), rt.Close(), g.Close(), j.Close())
 }
 
-// where contains a gateway's address and a session token.
-type where struct {
+// gatewayAddress contains a gateway's address and a session token.
+type gatewayAddress struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 }
@@ -205,7 +205,7 @@ func served(h http.Handler, token string) error {
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(where{"http://" + l.Addr().String() + "/mcp", token}); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(gatewayAddress{"http://" + l.Addr().String() + "/mcp", token}); err != nil {
 		return err
 	}
 	mux := http.NewServeMux()

@@ -24,7 +24,7 @@ const history = 100_000
 // reading all of its rows, and its memory with that of a tenth of the calls. In
 // one case the transactions have ended, except for the last ones. In the worst
 // case none has, so recovery must check each call.
-func recoveries(c clock) ([]row, error) {
+func recoveries(c clock) ([]promiseRow, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
@@ -37,12 +37,12 @@ func recoveries(c clock) ([]row, error) {
 		}
 	}
 	c.rounds = min(c.rounds, 3) // each takes a while
-	t, err := inTurns(
+	t, err := interleave(
 		c,
-		contestant{name: "open and recover", once: true, op: func(int) error { return recovered(all) }},
-		contestant{name: "scan", once: true, op: func(int) error { return scanned(all) }},
-		contestant{name: "open and recover, none ended", once: true, op: func(int) error { return recovered(open) }},
-		contestant{name: "scan, none ended", once: true, op: func(int) error { return scanned(open) }},
+		subject{name: "open and recover", once: true, op: func(int) error { return recovered(all) }},
+		subject{name: "scan", once: true, op: func(int) error { return scanned(all) }},
+		subject{name: "open and recover, none ended", once: true, op: func(int) error { return recovered(open) }},
+		subject{name: "scan, none ended", once: true, op: func(int) error { return scanned(open) }},
 	)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func recoveries(c clock) ([]row, error) {
 		return nil, err
 	}
 	memory := kib.ratio("all", "few")
-	return []row{
+	return []promiseRow{
 		most("recover", "open and recover 100,000 calls, to a plain scan", t, "open and recover", "scan", 2),
 		most("recover", "the same where no transaction has ended", t, "open and recover, none ended", "scan, none ended", 2),
 		{

@@ -11,8 +11,8 @@ import (
 // percentile.
 type quantiles struct{ p50, p99 times }
 
-// eachInTurns is inTurns for single operations: it merges those of one round.
-func eachInTurns(c clock, list ...contestant) (quantiles, error) {
+// eachInTurns is interleave for single operations: it merges those of one round.
+func eachInTurns(c clock, list ...subject) (quantiles, error) {
 	q := quantiles{times{}, times{}}
 	for round := -1; round < c.rounds; round++ {
 		took := make([][]float64, len(list))
@@ -37,7 +37,7 @@ func eachInTurns(c clock, list ...contestant) (quantiles, error) {
 }
 
 // each returns the seconds of every operation that began within a time.
-func (c contestant) each(length time.Duration) ([]float64, error) {
+func (c subject) each(length time.Duration) ([]float64, error) {
 	var all sync.WaitGroup
 	callers := max(c.callers, 1)
 	took, errs := make([][]float64, callers), make([]error, callers)

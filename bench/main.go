@@ -21,7 +21,7 @@ import (
 // suite is a group of promises with a common setup.
 type suite struct {
 	name string
-	run  func(c clock) ([]row, error)
+	run  func(c clock) ([]promiseRow, error)
 }
 
 func suites() []suite {
@@ -76,7 +76,7 @@ func run(out io.Writer, only string, c clock, asJSON bool) (missed int, err erro
 	if err != nil {
 		return 0, fmt.Errorf("-only: %w", err)
 	}
-	var rows []row
+	var rows []promiseRow
 	for _, s := range suites() {
 		if !chosen.MatchString(s.name) {
 			continue

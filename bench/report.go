@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// row is one promise and its result.
-type row struct {
+// promiseRow is one promise and its result.
+type promiseRow struct {
 	Suite  string  `json:"suite"`
 	What   string  `json:"what"`
 	Ratio  float64 `json:"ratio"`
@@ -24,20 +24,20 @@ type row struct {
 }
 
 // most returns the row of a ratio with a maximum.
-func most(suite, what string, t times, of, to string, target float64) row {
+func most(suite, what string, t times, of, to string, target float64) promiseRow {
 	r := t.ratio(of, to)
-	return row{Suite: suite, What: what, Ratio: r, Target: target, Met: r <= target, Of: t.said(of), To: t.said(to)}
+	return promiseRow{Suite: suite, What: what, Ratio: r, Target: target, Met: r <= target, Of: t.said(of), To: t.said(to)}
 }
 
 // least returns the row of a rate with a minimum: the ratio of two rates.
-func least(suite, what string, t times, of, to string, target float64) row {
+func least(suite, what string, t times, of, to string, target float64) promiseRow {
 	r := t.ratio(to, of) // rates are the inverse of times
-	return row{Suite: suite, What: what, Ratio: r, Target: target, Least: true, Met: r >= target, Of: t.said(of), To: t.said(to)}
+	return promiseRow{Suite: suite, What: what, Ratio: r, Target: target, Least: true, Met: r >= target, Of: t.said(of), To: t.said(to)}
 }
 
 // besides returns a row without a promise, for comparison.
-func besides(suite, what string, t times, of, to string) row {
-	return row{Suite: suite, What: what, Ratio: t.ratio(of, to), Met: true, Of: t.said(of), To: t.said(to)}
+func besides(suite, what string, t times, of, to string) promiseRow {
+	return promiseRow{Suite: suite, What: what, Ratio: t.ratio(of, to), Met: true, Of: t.said(of), To: t.said(to)}
 }
 
 func (t times) said(name string) string {
@@ -58,12 +58,12 @@ func round(d time.Duration) time.Duration {
 }
 
 type report struct {
-	Machine string `json:"machine"`
-	Rounds  int    `json:"rounds"`
-	Results []row  `json:"results"`
+	Machine string       `json:"machine"`
+	Rounds  int          `json:"rounds"`
+	Results []promiseRow `json:"results"`
 }
 
-func table(out io.Writer, rows []row) error {
+func table(out io.Writer, rows []promiseRow) error {
 	fmt.Fprintf(out, "%s\n\n", thisMachine())
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "what\tratio\ttarget\t\tmeasured, medians")
@@ -74,7 +74,7 @@ func table(out io.Writer, rows []row) error {
 }
 
 // judged returns the target and whether it is met, as two cells.
-func (r row) judged() string {
+func (r promiseRow) judged() string {
 	sign, met := "<=", "met"
 	if r.Least {
 		sign = ">="

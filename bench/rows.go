@@ -28,7 +28,7 @@ const (
 // changedRows compares sql_execute and its revert at several sizes. Their cost
 // depends on the changed rows, not on the size of the table, and the cost per
 // row does not grow.
-func changedRows(c clock) ([]row, error) {
+func changedRows(c clock) ([]promiseRow, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func changedRows(c clock) ([]row, error) {
 			return nil, err
 		}
 	}
-	var rows []row
+	var rows []promiseRow
 	for _, what := range []string{"call", "undo"} {
 		rows = append(rows,
 			most("rows", what+" of 1 row, table of 100,000 rows to 1,000", got, what+", 1 of 100000", what+", 1 of 1000", 1.5),

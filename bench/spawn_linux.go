@@ -19,7 +19,7 @@ import (
 // calls nor Landlock. The shim is the remit command. The sandbox writes the
 // root directly, for an equal comparison, and through an overlay, as remit
 // does.
-func spawns(c clock) ([]row, error) {
+func spawns(c clock) ([]promiseRow, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
@@ -34,20 +34,20 @@ func spawns(c clock) ([]row, error) {
 	if said, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building remit: %w\n%s", err, said)
 	}
-	all := []contestant{
+	all := []subject{
 		{name: "plain exec", op: func(int) error { return exec.Command("/bin/true").Run() }},
 		{name: "sandbox", op: inSandbox(remit, root, "")},
 		{name: "sandbox with overlay", op: inSandbox(remit, root, dir)},
 	}
 	bwrap, missing := exec.LookPath("bwrap")
 	if missing == nil {
-		all = append(all, contestant{name: "bubblewrap", op: func(int) error { return exec.Command(bwrap, bubble(root)...).Run() }})
+		all = append(all, subject{name: "bubblewrap", op: func(int) error { return exec.Command(bwrap, bubble(root)...).Run() }})
 	}
-	t, err := inTurns(c, all...)
+	t, err := interleave(c, all...)
 	if err != nil {
 		return nil, err
 	}
-	rows := []row{besides("spawn", "sandboxed program to plain exec", t, "sandbox with overlay", "plain exec")}
+	rows := []promiseRow{besides("spawn", "sandboxed program to plain exec", t, "sandbox with overlay", "plain exec")}
 	if missing != nil {
 		fmt.Fprintln(os.Stderr, "bench: bubblewrap is not installed (the distribution's package bubblewrap), so the sandbox is not held against it")
 		return rows, nil

@@ -31,7 +31,7 @@ const touch = "echo more >> f0; echo more >> d0/f1; echo more >> d0/f2"
 // starts in the sandbox, and its changes are found, decided, recorded durably
 // and applied. It uses an overlay, with and without masks in the policy, and a
 // copy of the tree.
-func trees(c clock) ([]row, error) {
+func trees(c clock) ([]promiseRow, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func trees(c clock) ([]row, error) {
 	if said, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building remit: %w\n%s", err, said)
 	}
-	var all []contestant
+	var all []subject
 	var ends []func() error
 	for _, way := range treeWays() {
 		for _, n := range sizes() {
@@ -51,17 +51,17 @@ func trees(c clock) ([]row, error) {
 			if err != nil {
 				return nil, err
 			}
-			all, ends = append(all, contestant{name: way.called(n), op: op, once: way.copies}), append(ends, end)
+			all, ends = append(all, subject{name: way.called(n), op: op, once: way.copies}), append(ends, end)
 		}
 	}
-	t, err := inTurns(c, all...)
+	t, err := interleave(c, all...)
 	for _, end := range ends {
 		err = errors.Join(err, end())
 	}
 	if err != nil {
 		return nil, err
 	}
-	var rows []row
+	var rows []promiseRow
 	for _, way := range treeWays() {
 		for _, n := range sizes()[1:] {
 			what := fmt.Sprintf("program that changes 3 files%s, tree of %d files to 100", way.said, n)

@@ -15,9 +15,9 @@ type clock struct {
 	turn   time.Duration
 }
 
-// contestant is a measured subject: a repeated operation, by one caller or by
+// subject is a measured subject: a repeated operation, by one caller or by
 // several at once.
-type contestant struct {
+type subject struct {
 	name    string
 	callers int // 0: one
 	op      func(caller int) error
@@ -25,16 +25,16 @@ type contestant struct {
 	cpu     bool // measure processor time, for an operation that waits for nothing: other processes do not affect it
 }
 
-// times are the seconds of one operation, by contestant and round.
+// times are the seconds of one operation, by subject and round.
 type times map[string][]float64
 
-// parts is the number of parts of a round. Each contestant runs in every part,
+// parts is the number of parts of a round. Each subject runs in every part,
 // so that a short disturbance of the machine affects all of them.
 const parts = 5
 
-// inTurns runs every contestant once a round, so that a machine that gets
+// interleave runs every subject once a round, so that a machine that gets
 // slower does so for all of them. A first round does not count.
-func inTurns(c clock, list ...contestant) (times, error) {
+func interleave(c clock, list ...subject) (times, error) {
 	got := times{}
 	for round := -1; round < c.rounds; round++ {
 		took, err := oneRound(c.turn, list, round+1)
@@ -50,7 +50,7 @@ func inTurns(c clock, list ...contestant) (times, error) {
 	return got, nil
 }
 
-func oneRound(turn time.Duration, list []contestant, round int) ([]float64, error) {
+func oneRound(turn time.Duration, list []subject, round int) ([]float64, error) {
 	took := make([]float64, len(list))
 	for part := range parts {
 		for i := range list {
@@ -75,7 +75,7 @@ func oneRound(turn time.Duration, list []contestant, round int) ([]float64, erro
 }
 
 // turn returns the seconds of an operation.
-func (c contestant) turn(length time.Duration) (float64, error) {
+func (c subject) turn(length time.Duration) (float64, error) {
 	if c.once {
 		begin := time.Now()
 		err := c.op(0)
@@ -102,7 +102,7 @@ func (c contestant) turn(length time.Duration) (float64, error) {
 	}
 }
 
-func (c contestant) together(length time.Duration) (float64, error) {
+func (c subject) together(length time.Duration) (float64, error) {
 	var all sync.WaitGroup
 	var n atomic.Int64
 	errs := make([]error, c.callers)

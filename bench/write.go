@@ -23,7 +23,7 @@ const bareRecord = 512
 // default policy, with a program that does only the same steps. These are a
 // record before and one after, each synced; the new content in a file beside
 // the old one, synced; the exchange of the two; the folder, synced.
-func writes(c clock) ([]row, error) {
+func writes(c clock) ([]promiseRow, error) {
 	dir, err := os.MkdirTemp("", "remit-bench-")
 	if err != nil {
 		return nil, err
@@ -37,14 +37,14 @@ func writes(c clock) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := inTurns(c, contestant{name: "file_write", op: ours}, contestant{name: "bare steps", op: bare})
+	t, err := interleave(c, subject{name: "file_write", op: ours}, subject{name: "bare steps", op: bare})
 	if err == nil {
 		err = end()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return []row{most("write", "file_write, 4 KiB, durable, to bare steps", t, "file_write", "bare steps", 1.3)}, nil
+	return []promiseRow{most("write", "file_write, 4 KiB, durable, to bare steps", t, "file_write", "bare steps", 1.3)}, nil
 }
 
 func remitWrite(dir string) (op func(int) error, end func() error, err error) {

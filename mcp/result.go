@@ -38,7 +38,7 @@ type outcomeDetail struct {
 	Revision    string        `json:"revision,omitempty"`
 	EffectClass effect.Class  `json:"effect_class,omitempty"`
 	Filter      string        `json:"filter,omitempty"`
-	TakenBack   string        `json:"taken_back,omitempty"`
+	Reverted    string        `json:"reverted,omitempty"`
 }
 
 // result converts an outcome to the result of tools/call.
@@ -93,7 +93,7 @@ func words(o tool.Outcome) string {
 }
 
 func details(o tool.Outcome) outcomeDetail {
-	d := outcomeDetail{Status: o.Status, Stage: o.Stage, Error: o.Error, EffectClass: o.EffectClass, Filter: o.Filter, TakenBack: o.Reverted}
+	d := outcomeDetail{Status: o.Status, Stage: o.Stage, Error: o.Error, EffectClass: o.EffectClass, Filter: o.Filter, Reverted: o.Reverted}
 	if o.Decision != nil {
 		d.Reasons, d.Revision = o.Decision.Reasons, o.Decision.Revision
 	}

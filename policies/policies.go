@@ -48,10 +48,10 @@ func packs() map[string]fs.FS {
 	}
 }
 
-// Of returns the pack of a position, such as workspace for
+// ParseName returns the pack of a position, such as workspace for
 // builtin:workspace/workspace.rego:51, and the position inside a copy of that
 // pack. It returns ok false for a position outside of all packs.
-func Of(at string) (name, inside string, ok bool) {
+func ParseName(at string) (name, inside string, ok bool) {
 	path, builtin := strings.CutPrefix(at, Prefix)
 	name, inside, _ = strings.Cut(path, "/")
 	if _, known := Pack(name); !builtin || !known {

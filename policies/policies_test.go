@@ -292,9 +292,9 @@ func TestPackByName(t *testing.T) {
 	require.False(t, ok)
 }
 
-func ExampleOf() {
-	fmt.Println(policies.Of("builtin:workspace/workspace.rego:51"))
-	fmt.Println(policies.Of("policy.rego:3"))
+func ExampleParseName() {
+	fmt.Println(policies.ParseName("builtin:workspace/workspace.rego:51"))
+	fmt.Println(policies.ParseName("policy.rego:3"))
 	// Output:
 	// workspace workspace.rego:51 true
 	//   false

@@ -360,7 +360,7 @@ func TestErasureAfterReleaseAndRevert(t *testing.T) {
 	l.release(rec, id)
 	_, err := l.reverter.RevertCall(t.Context(), rec, id, "failed")
 	require.NoError(t, err)
-	l.line(rec, id, &record.Failed{Status: "failed", Why: "declined", Proof: "taken_back"})
+	l.line(rec, id, &record.Failed{Status: "failed", Why: "declined", Proof: "reverted"})
 	l.shelf.values["z"] = second
 	l.release(rec, id)
 	l.line(rec, id, done())

@@ -17,13 +17,13 @@ import (
 // in one place says nothing about another, so a transaction is always read for
 // one place.
 
-// ErrAway is returned if only the recorded folders of a session are valid, and
+// ErrOtherFolder is returned if only the recorded folders of a session are valid, and
 // a person named others.
-var ErrAway = errors.New("another folder is named for this session")
+var ErrOtherFolder = errors.New("another folder is named for this session")
 
-// Elsewhere is a revert or redo transaction that worked in other folders than
+// RemainsElsewhere is a revert or redo transaction that worked in other folders than
 // those that its subject is read for.
-type Elsewhere struct {
+type RemainsElsewhere struct {
 	Txn    string
 	Redoes bool
 	Roots  []record.Root // folders that a person named
@@ -78,7 +78,7 @@ func (t *Txn) applyLink(ctx context.Context, j journal.Journal, link string) err
 				return err
 			}
 			if t.away = !here; t.away {
-				t.Elsewhere = append(t.Elsewhere, Elsewhere{Txn: link, Redoes: b.Redoes != "", Roots: b.Roots})
+				t.Elsewhere = append(t.Elsewhere, RemainsElsewhere{Txn: link, Redoes: b.Redoes != "", Roots: b.Roots})
 			}
 		}
 		return t.applyUndo(e, r)
@@ -216,7 +216,7 @@ func (t *Txn) mayRemainElsewhere() bool {
 // checkHere returns an error if a revert of this transaction worked in other
 // folders.
 func (t *Txn) checkHere(undo string) error {
-	i := slices.IndexFunc(t.Elsewhere, func(e Elsewhere) bool { return e.Txn == undo })
+	i := slices.IndexFunc(t.Elsewhere, func(e RemainsElsewhere) bool { return e.Txn == undo })
 	if i < 0 {
 		return nil
 	}

@@ -85,7 +85,7 @@ func TestEachFolderByItself(t *testing.T) {
 
 	plain, err := revert.Load(ctx, p.last.journal, id)
 	require.NoError(t, err)
-	require.Equal(t, []revert.Elsewhere{{Txn: rep.Undo, Roots: folder("copy")}}, plain.Elsewhere)
+	require.Equal(t, []revert.RemainsElsewhere{{Txn: rep.Undo, Roots: folder("copy")}}, plain.Elsewhere)
 	require.Empty(t, plain.UndoneBy)
 
 	back, err := p.in(p.recorded).reverter.Redo(ctx, id, "me")
@@ -221,7 +221,7 @@ func TestOpenTransactionInACopy(t *testing.T) {
 	require.Len(t, settled.Failed, 1)
 	require.Contains(t, settled.Failed[0].Why, "another folder is named for this session")
 	_, err = there.reverter.TakeOwnership(ctx, rec.Txn())
-	require.ErrorIs(t, err, revert.ErrAway)
+	require.ErrorIs(t, err, revert.ErrOtherFolder)
 	_, err = there.reverter.Revert(ctx, first, revert.Options{})
 	require.ErrorIs(t, err, revert.ErrNotEnded)
 	rep, err := there.reverter.Preview(ctx, rec.Txn(), revert.Options{})

@@ -98,7 +98,7 @@ func (r *Reverter) Recover(ctx context.Context) (RecoveryReport, error) {
 		rec.Settled = append(rec.Settled, settled...)
 		if err != nil && !errors.Is(err, journal.ErrNotOwner) && !errors.Is(err, ErrBusy) {
 			rec.Failed = append(rec.Failed, UnrecoveredTxn{Txn: o.Txn, Why: err.Error()})
-			if errors.Is(err, ErrToolNotFound) || errors.Is(err, ErrAway) {
+			if errors.Is(err, ErrToolNotFound) || errors.Is(err, ErrOtherFolder) {
 				continue
 			}
 			failed = errors.Join(failed, fmt.Errorf("recover transaction %s: %w", o.Txn, err))
@@ -155,7 +155,7 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Recover
 		return nil, committing, nil
 	}
 	if t.Undoes+t.Redoes == "" && len(t.Named) > 0 {
-		return nil, committing, fmt.Errorf("only the recorded folder of its session shows the outcome of its in-flight calls; a revert here ends them as unknown: %w", ErrAway)
+		return nil, committing, fmt.Errorf("only the recorded folder of its session shows the outcome of its in-flight calls; a revert here ends them as unknown: %w", ErrOtherFolder)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, committing, err
@@ -403,7 +403,7 @@ func (r *Reverter) endConfined(ctx context.Context, rec Recorder, c *Call, s Rec
 	if RevertSummary(results) != "all" {
 		return r.end(ctx, rec, c, s, &record.Unknown{Status: "unknown", Why: "the process died during the call, and not all effects could be reverted"})
 	}
-	return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "the process died during the call; its effects were reverted", Proof: "taken_back"})
+	return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "the process died during the call; its effects were reverted", Proof: "reverted"})
 }
 
 // unchanged settles each change, newest first, and reports whether every

@@ -337,7 +337,7 @@ func (c *Call) toolResource() string { return "tool://" + c.Tool.Name }
 
 // hadNoEffect reports whether the call ended with proof that its changes were
 // its only effects to revert.
-func (c *Call) hadNoEffect() bool { return c.Phase == PhaseFailed && c.Failed.Proof != "taken_back" }
+func (c *Call) hadNoEffect() bool { return c.Phase == PhaseFailed && c.Failed.Proof != "reverted" }
 
 // plan calls the Plan of each scheme, newest kind of change first. It freezes
 // what a call of unknown outcome may have touched.

@@ -107,7 +107,7 @@ func (r *Reverter) TakeOwnership(ctx context.Context, id string) (*Txn, error) {
 	case t.End != "" || t.Aborting || t.Undoes+t.Redoes != "":
 		return nil, fmt.Errorf("transaction %s accepts no more calls: %w", id, journal.ErrNotOwner)
 	case len(t.Named) > 0:
-		return nil, fmt.Errorf("transaction %s began in another folder, and can only be reverted here: %w", id, ErrAway)
+		return nil, fmt.Errorf("transaction %s began in another folder, and can only be reverted here: %w", id, ErrOtherFolder)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
 		return nil, err

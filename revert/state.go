@@ -206,7 +206,7 @@ type Txn struct {
 	Savepoints  []Savepoint
 	Nested      []NestedTxn // in the order in which they began
 	UndoneBy    []string    // links that worked in these folders, oldest first
-	Elsewhere   []Elsewhere
+	Elsewhere   []RemainsElsewhere
 	Named       []record.Root // the folders that it is read for, if they differ from the recorded ones; for a link: its folders
 	Committing  bool          // its commit has begun: it accepts no more calls, and releases the held ones
 	Aborting    bool

@@ -9,10 +9,10 @@ import "slices"
 // a redo applied again completely does not count.
 func (c *Call) Undos() []*Reversal { return c.attempts() }
 
-// TakenBack returns how much of the call is reverted: all, some or none;
+// RevertSummary returns how much of the call is reverted: all, some or none;
 // in_flight while a revert or a redo of it has no end; and "" if no revert of
 // it counts.
-func (c *Call) TakenBack() string {
+func (c *Call) RevertSummary() string {
 	switch {
 	case c.Undo == nil:
 		return ""

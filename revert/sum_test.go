@@ -31,7 +31,7 @@ func TestSumOfUndos(t *testing.T) {
 		return rep
 	}
 	_, call := load()
-	require.Empty(t, call.TakenBack())
+	require.Empty(t, call.RevertSummary())
 
 	p.world.values["a"] = "hand"
 	first := undo()
@@ -39,7 +39,7 @@ func TestSumOfUndos(t *testing.T) {
 	second := undo()
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict}, outcomes(second.Items))
 	txn, call := load()
-	require.Equal(t, "some", call.TakenBack())
+	require.Equal(t, "some", call.RevertSummary())
 	require.Len(t, call.Undos(), 2)
 	require.True(t, txn.Redoable(first.Undo))
 	require.False(t, txn.Redoable(second.Undo))
@@ -51,7 +51,7 @@ func TestSumOfUndos(t *testing.T) {
 	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(back.Items))
 	require.Equal(t, revert.TxnCommitted, back.State)
 	txn, call = load()
-	require.Empty(t, call.TakenBack())
+	require.Empty(t, call.RevertSummary())
 	require.False(t, txn.Redoable(first.Undo))
 
 	// After two partial reverts, the second one is redone first.
@@ -62,7 +62,7 @@ func TestSumOfUndos(t *testing.T) {
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(second.Items))
 	require.Equal(t, revert.TxnReverted, second.State)
 	_, call = load()
-	require.Equal(t, "all", call.TakenBack())
+	require.Equal(t, "all", call.RevertSummary())
 	_, err = p.reverter.Redo(ctx, first.Undo, "kim")
 	require.ErrorContains(t, err, "was reverted by "+second.Undo+" too; redo that one first")
 
@@ -73,14 +73,14 @@ func TestSumOfUndos(t *testing.T) {
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(back.Items))
 	require.Equal(t, revert.TxnRevertedPartial, back.State, "b is there")
 	_, call = load()
-	require.Equal(t, "some", call.TakenBack())
+	require.Equal(t, "some", call.RevertSummary())
 	require.False(t, call.IsReverted())
 	p.world.values["a"] = "1"
 	last := undo()
 	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(last.Items))
 	require.Equal(t, revert.TxnReverted, last.State)
 	_, call = load()
-	require.Equal(t, "all", call.TakenBack())
+	require.Equal(t, "all", call.RevertSummary())
 	back, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.True(t, back.Complete(), "%+v", back)
@@ -105,7 +105,7 @@ func TestInterruptedUndoIsInFlight(t *testing.T) {
 	q := newProcess(open, w, 2)
 	txn, err := revert.Load(ctx, q.journal, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, "in_flight", txn.Calls[0].TakenBack())
+	require.Equal(t, "in_flight", txn.Calls[0].RevertSummary())
 	found, err := q.reverter.Recover(ctx)
 	require.NoError(t, err)
 	require.Empty(t, found.Abandoned)

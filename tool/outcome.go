@@ -69,14 +69,14 @@ type Outcome struct {
 	Decision      *perm.DecisionRecord `json:"decision"`             // null if the policy was not asked
 	EffectClass   effect.Class         `json:"effect_class,omitempty"`
 	Changes       []Change             `json:"changes"`
-	Verdict       *Verdict             `json:"verdict"`              // null if nothing was verified
-	Reverted      string               `json:"taken_back,omitempty"` // all, some, none
-	RevertResults []effect.Result      `json:"undo,omitempty"`       // results of the revert of this call
-	Error         *Problem             `json:"error"`                // null for a success
-	Text          string               `json:"text"`                 // for the model
-	Filter        string               `json:"filter,omitempty"`     // filter that refused the call, or answered in the tool's place
-	EndLoop       string               `json:"ends,omitempty"`       // if set, why the model loop must end
-	Redacted      bool                 `json:"-"`                    // a part of the call is redacted: show no other detail of it
+	Verdict       *Verdict             `json:"verdict"`            // null if nothing was verified
+	Reverted      string               `json:"reverted,omitempty"` // all, some, none
+	RevertResults []effect.Result      `json:"undo,omitempty"`     // results of the revert of this call
+	Error         *Problem             `json:"error"`              // null for a success
+	Text          string               `json:"text"`               // for the model
+	Filter        string               `json:"filter,omitempty"`   // filter that refused the call, or answered in the tool's place
+	EndLoop       string               `json:"ends,omitempty"`     // if set, why the model loop must end
+	Redacted      bool                 `json:"-"`                  // a part of the call is redacted: show no other detail of it
 }
 
 // Change is one change of a call, for people and programs.

@@ -37,7 +37,7 @@ func TestAside(t *testing.T) {
 		{verify.AfterCall, verify.Absent(), effect.PresencePartial, effect.PresenceApplied, effect.PresenceApplied}, // the output contradicts it
 		{verify.Recovery, verify.Applied(), effect.PresenceApplied, effect.PresenceUnknown, effect.PresenceUnknown},
 		{verify.Recovery, verify.Absent(), effect.PresenceAbsent, effect.PresenceUnknown, effect.PresenceUnknown},
-		{verify.Recovery, verify.Unclear(), effect.PresenceUnknown, effect.PresenceUnknown, effect.PresenceUnknown},
+		{verify.Recovery, verify.CannotTell(), effect.PresenceUnknown, effect.PresenceUnknown, effect.PresenceUnknown},
 		{verify.AfterUndo, verify.Absent(), effect.PresenceAbsent, effect.PresenceAbsent, effect.PresenceUnknown},
 		{verify.AfterUndo, verify.Applied(), effect.PresenceApplied, effect.PresenceAbsent, effect.PresenceUnknown},
 	} {

@@ -18,7 +18,7 @@ func Changes(ctx context.Context, s Subject) Verdict {
 		return Absent("no change of it is recorded, and none happens before it is")
 	}
 	if s.Resources == nil {
-		return Unclear("there is no world to look at")
+		return CannotTell("there is no world to look at")
 	}
 	last, first := map[string]string{}, map[string]string{}
 	for _, c := range s.Changes {
@@ -38,7 +38,7 @@ func Changes(ctx context.Context, s Subject) Verdict {
 		now, err := s.Resources.Version(ctx, c.Resource)
 		switch {
 		case err != nil:
-			return Unclear(fmt.Sprintf("%s cannot be looked at: %v", c.Resource, err))
+			return CannotTell(fmt.Sprintf("%s cannot be looked at: %v", c.Resource, err))
 		case now == left && left == first[c.Resource]: // only its time changed, or it was changed and restored
 			same++
 		case now == left:

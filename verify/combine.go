@@ -25,7 +25,7 @@ func Any(vs ...Verifier) Verifier {
 		v := Verdict{presence: effect.PresencePartial, findings: findings, aside: aside(asked)}
 		switch {
 		case len(asked) == 0:
-			return Unclear("nothing was asked")
+			return CannotTell("nothing was asked")
 		case counts[effect.PresenceApplied] > 0:
 			v.presence = effect.PresenceApplied
 		case counts[effect.PresenceAbsent] == len(asked):
@@ -70,17 +70,17 @@ func FileContent[In any](want func(in In) (resource string, content []byte)) Ver
 	return func(ctx context.Context, s Subject) Verdict {
 		var in In
 		if err := json.Unmarshal(s.Input, &in); err != nil {
-			return Unclear("the input is not of the verifier's type")
+			return CannotTell("the input is not of the verifier's type")
 		}
 		if s.Resources == nil {
-			return Unclear("there is no world to look at")
+			return CannotTell("there is no world to look at")
 		}
 		resource, content := want(in)
 		now, err := s.Resources.Open(ctx, resource)
 		same, gone, err := compare(now, err, content)
 		switch {
 		case err != nil:
-			return Unclear("it could not be read: " + err.Error())
+			return CannotTell("it could not be read: " + err.Error())
 		case gone:
 			return Absent("it is not there")
 		case same && !touched(ctx, s, resource):
@@ -118,18 +118,18 @@ func unlike(ctx context.Context, w ResourceView, resource string) Verdict {
 		return Partial("it is there with other content")
 	}
 	if err != nil {
-		return Unclear("what was there before could not be read: " + err.Error())
+		return CannotTell("what was there before could not be read: " + err.Error())
 	}
 	defer func() { _ = before.Close() }()
 	old, err := io.ReadAll(before)
 	if err != nil {
-		return Unclear("what was there before could not be read: " + err.Error())
+		return CannotTell("what was there before could not be read: " + err.Error())
 	}
 	now, err := w.Open(ctx, resource)
 	same, gone, err := compare(now, err, old)
 	switch {
 	case err != nil:
-		return Unclear("it could not be read: " + err.Error())
+		return CannotTell("it could not be read: " + err.Error())
 	case same && !gone:
 		return Absent("it is as it was before")
 	default:
@@ -163,7 +163,7 @@ func Unchanged[In any](names func(in In) []string) Verifier {
 	return func(ctx context.Context, s Subject) Verdict {
 		var in In
 		if err := json.Unmarshal(s.Input, &in); err != nil {
-			return Unclear("the input is not of the verifier's type")
+			return CannotTell("the input is not of the verifier's type")
 		}
 		var changed []string
 		for _, name := range names(in) {
@@ -172,11 +172,11 @@ func Unchanged[In any](names func(in In) []string) Verifier {
 				continue
 			}
 			if s.Resources == nil {
-				return Unclear("there is no world to look at")
+				return CannotTell("there is no world to look at")
 			}
 			now, err := s.Resources.Version(ctx, name)
 			if err != nil || first == "" || now == "" {
-				return Unclear("a version of " + name + " is not known")
+				return CannotTell("a version of " + name + " is not known")
 			}
 			if now != first {
 				changed = append(changed, name+" changed")

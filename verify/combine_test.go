@@ -18,7 +18,7 @@ import (
 // TestAllAndAnyAgreeWithTheirText compares every combination of up to four
 // verdicts with the documentation.
 func TestAllAndAnyAgreeWithTheirText(t *testing.T) {
-	verdicts := []verify.Verdict{verify.Unclear("c"), verify.Applied("a"), verify.Partial("p"), verify.Absent("n")}
+	verdicts := []verify.Verdict{verify.CannotTell("c"), verify.Applied("a"), verify.Partial("p"), verify.Absent("n")}
 	count := func(of []verify.Verdict, is effect.Presence) (n int) {
 		for _, v := range of {
 			if v.Presence() == is {

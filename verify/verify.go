@@ -32,8 +32,8 @@ func Absent(findings ...string) Verdict {
 	return Verdict{presence: effect.PresenceAbsent, findings: slices.Clone(findings)}
 }
 
-// Unclear states that no decision is possible, and why.
-func Unclear(findings ...string) Verdict {
+// CannotTell states that no decision is possible, and why.
+func CannotTell(findings ...string) Verdict {
 	return Verdict{presence: effect.PresenceUnknown, findings: slices.Clone(findings)}
 }
 
@@ -88,7 +88,7 @@ type ResourceView interface {
 }
 
 // Verifier checks the resources of a call. It changes nothing, is safe for
-// concurrent use, and returns Unclear rather than guess.
+// concurrent use, and returns CannotTell rather than guess.
 type Verifier func(ctx context.Context, s Subject) Verdict
 
 // Run calls a verifier on a separate goroutine. One that panics, or has not
@@ -102,7 +102,7 @@ func Run(ctx context.Context, v Verifier, s Subject) Verdict {
 		var verdict Verdict
 		defer func() {
 			if p := recover(); p != nil {
-				verdict = Unclear(fmt.Sprintf("the verifier panicked (%T)", p))
+				verdict = CannotTell(fmt.Sprintf("the verifier panicked (%T)", p))
 			}
 			answer <- verdict
 		}()
@@ -115,7 +115,7 @@ func Run(ctx context.Context, v Verifier, s Subject) Verdict {
 		}
 	case <-ctx.Done():
 	}
-	return Unclear("the time for verifying was up")
+	return CannotTell("the time for verifying was up")
 }
 
 // Output adapts a check of input against output. It decides only after a call:
@@ -129,10 +129,10 @@ func Output[In, Out any](fn func(in In, out Out) error) Verifier {
 		var in In
 		var out Out
 		if err := json.Unmarshal(s.Input, &in); err != nil {
-			return Unclear("the input is not of the verifier's type")
+			return CannotTell("the input is not of the verifier's type")
 		}
 		if err := json.Unmarshal(s.Output, &out); err != nil {
-			return Unclear("the output is not of the verifier's type")
+			return CannotTell("the output is not of the verifier's type")
 		}
 		if err := fn(in, out); err != nil {
 			return Absent(err.Error())
@@ -142,7 +142,7 @@ func Output[In, Out any](fn func(in In, out Out) error) Verifier {
 }
 
 func noOutput() Verdict {
-	v := Unclear("only the output could tell, and there is none to look at")
+	v := CannotTell("only the output could tell, and there is none to look at")
 	v.aside = true
 	return v
 }
@@ -158,7 +158,7 @@ func All(vs ...Verifier) Verifier {
 		v := Verdict{presence: effect.PresencePartial, findings: findings, aside: aside(asked)}
 		switch {
 		case len(asked) == 0:
-			return Unclear("nothing was asked")
+			return CannotTell("nothing was asked")
 		case counts[effect.PresenceApplied] == len(asked):
 			v.presence = effect.PresenceApplied
 		case counts[effect.PresenceAbsent] == len(asked):

@@ -32,7 +32,7 @@ func TestRunIsSafe(t *testing.T) {
 }
 
 func TestAll(t *testing.T) {
-	applied, absent, partial, unclear := says(verify.Applied("a")), says(verify.Absent()), says(verify.Partial()), says(verify.Unclear())
+	applied, absent, partial, unclear := says(verify.Applied("a")), says(verify.Absent()), says(verify.Partial()), says(verify.CannotTell())
 	for _, tc := range []struct {
 		name string
 		of   []verify.Verifier

@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 )
 
-// standInArg makes this program a baseline: it reads a line for each request,
+// baselineArg makes this program a baseline: it reads a line for each request,
 // and answers with a line. It is a separate process so that it can be killed.
-const standInArg = "stand-in"
+const baselineArg = "stand-in"
 
-// standIn is one method inside its process. before is called before each step,
+// baseline is one method inside its process. before is called before each step,
 // and after after it, also after a failed one: there the method must learn how
 // to revert the step.
-type standIn interface {
+type baseline interface {
 	before(n int, s step) error
 	after(n int, s step, answer string, err error) error
 	undo() string
@@ -27,10 +27,10 @@ type standIn interface {
 
 type kind struct {
 	name, about string
-	open        func(p places) (standIn, error) // also after it was killed
+	open        func(p envPaths) (baseline, error) // also after it was killed
 }
 
-func standIns() []kind {
+func baselines() []kind {
 	return []kind{
 		{"git", "a commit per step in a repository of its own, and git reset --hard", openGit},
 		{"copies", "copies of the files that edit tools name, and cp back", openCopies},
@@ -48,13 +48,13 @@ type order struct {
 
 // serveStandIn is the process of a baseline.
 func serveStandIn(arg string) error {
-	var p places
+	var p envPaths
 	if err := json.Unmarshal([]byte(arg), &p); err != nil {
 		return err
 	}
-	var in standIn
+	var in baseline
 	var err error
-	for _, k := range standIns() {
+	for _, k := range baselines() {
 		if k.name == p.Way {
 			in, err = k.open(p)
 		}
@@ -92,7 +92,7 @@ func serveStandIn(arg string) error {
 
 // one executes a step. It first records that the step begins, so that no step
 // number is used twice after a kill.
-func one(p places, in standIn, n int, s step) string {
+func one(p envPaths, in baseline, n int, s step) string {
 	if err := os.WriteFile(filepath.Join(p.Store, "steps"), bytes.Repeat([]byte("x"), n+1), 0o600); err != nil {
 		return failed
 	}
@@ -106,7 +106,7 @@ func one(p places, in standIn, n int, s step) string {
 	return done
 }
 
-func countSteps(p places) int {
+func countSteps(p envPaths) int {
 	data, _ := os.ReadFile(filepath.Join(p.Store, "steps"))
 	return len(data)
 }
@@ -117,8 +117,8 @@ type proxy struct {
 	run *worker
 }
 
-func newStandIn(name string, w *world, store string) (way, error) {
-	arg, err := json.Marshal(places{Workspace: w.workspace, Database: w.database, Service: w.service.at, Store: store, Way: name})
+func newBaseline(name string, w *testEnv, store string) (undoMethod, error) {
+	arg, err := json.Marshal(envPaths{Workspace: w.workspace, Database: w.database, Service: w.service.at, Store: store, Way: name})
 	p := &proxy{arg: string(arg)}
 	return p, errors.Join(err, p.start())
 }
@@ -126,7 +126,7 @@ func newStandIn(name string, w *world, store string) (way, error) {
 func (p *proxy) start() (err error) {
 	self, err := os.Executable()
 	if err == nil {
-		p.run, err = startWorker(gitEnv(), self, standInArg, p.arg)
+		p.run, err = startWorker(gitEnv(), self, baselineArg, p.arg)
 	}
 	return err
 }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// picture draws a bar for each method: restored exactly, not restored and
+// chart draws a bar for each method: restored exactly, not restored and
 // reported, falsely reported as undone.
-func picture(all []result) string {
+func chart(all []result) string {
 	const left, width, height = 90, 560, 26
 	var b strings.Builder
 	list := names(all)

@@ -21,7 +21,7 @@ import (
 // It knows that a step was a program, SQL or a request, and then reports that
 // not all was undone. It does not detect that another actor changed a path
 // later: it has the version from before, and none from after.
-type copies struct{ places }
+type copies struct{ envPaths }
 
 // copied is one path before a step.
 type copied struct {
@@ -29,13 +29,13 @@ type copied struct {
 	There bool   `json:"there"`
 }
 
-func openCopies(p places) (standIn, error) { return copies{p}, nil }
+func openCopies(p envPaths) (baseline, error) { return copies{p}, nil }
 
 func (c copies) dir(n int) string { return filepath.Join(c.Store, fmt.Sprintf("step-%d", n)) }
 
 // paths returns the paths that a file tool is about to change; for new folders
 // the topmost one.
-func (p places) paths(s step) []string {
+func (p envPaths) paths(s step) []string {
 	switch s.Do {
 	case "write", "edit", "delete":
 		return []string{s.Path}
@@ -88,7 +88,7 @@ func (copies) after(int, step, string, error) error { return nil }
 
 func (c copies) undo() string {
 	claim := undone
-	for n := countSteps(c.places) - 1; n >= 0; n-- {
+	for n := countSteps(c.envPaths) - 1; n >= 0; n-- {
 		claim = worse(claim, c.undoOne(n))
 	}
 	return claim
@@ -133,7 +133,7 @@ func (c copies) undoOne(n int) string {
 
 func (c copies) redo() string {
 	claim := undone
-	for n := range countSteps(c.places) {
+	for n := range countSteps(c.envPaths) {
 		var list []copied
 		data, err := os.ReadFile(filepath.Join(c.dir(n), "list"))
 		if err != nil || json.Unmarshal(data, &list) != nil || len(list) == 0 {

@@ -24,13 +24,13 @@ import (
 // and reset --hard does not check. It knows that a step was SQL or a request,
 // and then reports that not all was undone.
 type git struct {
-	places
+	envPaths
 	dir   string
 	blind bool // a step was of a kind that no commit can store
 }
 
-func openGit(p places) (standIn, error) {
-	g := &git{places: p, dir: filepath.Join(p.Store, "repository")}
+func openGit(p envPaths) (baseline, error) {
+	g := &git{envPaths: p, dir: filepath.Join(p.Store, "repository")}
 	_, err := os.Stat(filepath.Join(p.Store, "blind"))
 	g.blind = err == nil
 	if _, err := os.Stat(g.dir); err == nil {
@@ -123,7 +123,7 @@ func (g *git) redo() string {
 // nothing cannot undo, and reports that.
 type nothing struct{}
 
-func openNothing(places) (standIn, error) { return nothing{}, nil }
+func openNothing(envPaths) (baseline, error) { return nothing{}, nil }
 
 func (nothing) before(int, step) error               { return nil }
 func (nothing) after(int, step, string, error) error { return nil }

@@ -18,23 +18,23 @@ import (
 	_ "modernc.org/sqlite" // for reading the database
 )
 
-// seen is one item of a world: its state, and the time of a file. Times are
+// itemState is one item of a world: its state, and the time of a file. Times are
 // separate, because most methods do not restore them.
-type seen struct{ is, time string }
+type itemState struct{ is, time string }
 
 // snapshot is a world by the names of its items: "file NAME", "row TABLE KEY",
 // "item NAME". A missing name does not exist.
-type snapshot map[string]seen
+type snapshot map[string]itemState
 
 // look describes everything that an effect can reach: type, bits, bytes, links,
 // extended attributes and holes of each file, .git among them; each row and
 // each table; each object of the service. It does not know the actor of a
 // change.
-func (w *world) look() (snapshot, error) {
+func (w *testEnv) look() (snapshot, error) {
 	all := snapshot{}
 	err := errors.Join(lookAtFiles(all, "file ", w.workspace), lookAtFiles(all, "outside ", w.outside), lookAtRows(all, w.database))
 	for name, body := range w.service.all() {
-		all["item "+name] = seen{is: body}
+		all["item "+name] = itemState{is: body}
 	}
 	return all, err
 }
@@ -53,7 +53,7 @@ func lookAtFiles(all snapshot, prefix, root string) error {
 		if err != nil {
 			return err
 		}
-		s := seen{is: fmt.Sprintf("%o", st.Mode)} // includes the type
+		s := itemState{is: fmt.Sprintf("%o", st.Mode)} // includes the type
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFREG:
 			sum, err := digest(path)
@@ -140,7 +140,7 @@ func lookAtRows(all snapshot, path string) (err error) {
 	tables := map[string]string{}
 	if err := each(db, "SELECT name, coalesce(sql, '') FROM sqlite_schema WHERE tbl_name <> 'remit_ops' AND type IN ('table', 'index', 'trigger', 'view')", func(cells []string) {
 		tables[cells[0]] = cells[1]
-		all["schema "+cells[0]] = seen{is: cells[1]}
+		all["schema "+cells[0]] = itemState{is: cells[1]}
 	}); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func lookAtRows(all snapshot, path string) (err error) {
 			continue
 		}
 		err = errors.Join(err, each(db, `SELECT rowid, * FROM "`+name+`"`, func(cells []string) {
-			all["row "+name+" "+cells[0]] = seen{is: strings.Join(cells, " | ")}
+			all["row "+name+" "+cells[0]] = itemState{is: strings.Join(cells, " | ")}
 		}))
 	}
 	return err
@@ -188,15 +188,15 @@ func each(db *sql.DB, query string, do func(cells []string)) (err error) {
 // differ returns the names of the items that differ in two worlds, without
 // times.
 func differ(a, b snapshot) []string {
-	return compare(a, b, func(x, y seen) bool { return x.is == y.is })
+	return compare(a, b, func(x, y itemState) bool { return x.is == y.is })
 }
 
 // differInTime also compares the times of files.
 func differInTime(a, b snapshot) []string {
-	return compare(a, b, func(x, y seen) bool { return x == y })
+	return compare(a, b, func(x, y itemState) bool { return x == y })
 }
 
-func compare(a, b snapshot, same func(x, y seen) bool) (names []string) {
+func compare(a, b snapshot, same func(x, y itemState) bool) (names []string) {
 	for name, is := range a {
 		if now, there := b[name]; !there || !same(is, now) {
 			names = append(names, name)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	template = dir
-	w, err := newWorld(filepath.Join(dir, "w"), false)
+	w, err := newTestEnv(filepath.Join(dir, "w"), false)
 	if err != nil {
 		panic(err)
 	}
@@ -33,11 +33,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func somewhere(t *testing.T) *world {
+func somewhere(t *testing.T) *testEnv {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "w")
 	require.NoError(t, cp(filepath.Join(template, "w"), dir))
-	w := worldAt(dir)
+	w := testEnvAt(dir)
 	var err error
 	w.service, err = newService()
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func somewhere(t *testing.T) *world {
 	return w
 }
 
-func looked(t *testing.T, w *world) snapshot {
+func looked(t *testing.T, w *testEnv) snapshot {
 	t.Helper()
 	s, err := w.look()
 	require.NoError(t, err)
@@ -55,53 +55,53 @@ func looked(t *testing.T, w *world) snapshot {
 // TestOracle checks that the oracle finds each kind of difference, with its
 // name, and none between equal worlds.
 func TestOracle(t *testing.T) {
-	hole := func(w *world) string { return w.path("hole") }
+	hole := func(w *testEnv) string { return w.path("hole") }
 	for name, tt := range map[string]struct {
-		prepare, change func(w *world) error
+		prepare, change func(w *testEnv) error
 		want            string
 		time            bool
 	}{
 		"bytes":            {change: put("README.md", "# A project\n\nHello, World.\n"), want: "file README.md"},
-		"mode":             {change: func(w *world) error { return os.Chmod(w.path("README.md"), 0o600) }, want: "file README.md"},
-		"setgid":           {change: func(w *world) error { return os.Chmod(w.path("bin/tool"), 0o755|os.ModeSetgid) }, want: "file bin/tool"},
-		"mode of a folder": {change: func(w *world) error { return os.Chmod(w.path("src"), 0o700) }, want: "file src"},
-		"type": {change: func(w *world) error {
+		"mode":             {change: func(w *testEnv) error { return os.Chmod(w.path("README.md"), 0o600) }, want: "file README.md"},
+		"setgid":           {change: func(w *testEnv) error { return os.Chmod(w.path("bin/tool"), 0o755|os.ModeSetgid) }, want: "file bin/tool"},
+		"mode of a folder": {change: func(w *testEnv) error { return os.Chmod(w.path("src"), 0o700) }, want: "file src"},
+		"type": {change: func(w *testEnv) error {
 			return w.sh("rm README.md && mkdir README.md")
 		}, want: "file README.md"},
-		"gone":             {change: func(w *world) error { return os.Remove(w.path("link")) }, want: "file link"},
+		"gone":             {change: func(w *testEnv) error { return os.Remove(w.path("link")) }, want: "file link"},
 		"new":              {change: put("cache/more", "x"), want: "file cache/more"},
-		"empty folder":     {change: func(w *world) error { return os.Remove(w.path("empty")) }, want: "file empty"},
-		"target of a link": {change: func(w *world) error { return w.sh("ln -sfn README.md link") }, want: "file link"},
-		"hard link":        {change: func(w *world) error { return w.sh("cp -p pair.twin t && mv t pair.twin") }, want: "file pair.twin"},
-		"attribute":        {change: func(w *world) error { return unix.Setxattr(w.path("data.bin"), "user.a", []byte("b"), 0) }, want: "file data.bin"},
+		"empty folder":     {change: func(w *testEnv) error { return os.Remove(w.path("empty")) }, want: "file empty"},
+		"target of a link": {change: func(w *testEnv) error { return w.sh("ln -sfn README.md link") }, want: "file link"},
+		"hard link":        {change: func(w *testEnv) error { return w.sh("cp -p pair.twin t && mv t pair.twin") }, want: "file pair.twin"},
+		"attribute":        {change: func(w *testEnv) error { return unix.Setxattr(w.path("data.bin"), "user.a", []byte("b"), 0) }, want: "file data.bin"},
 		"value of an attribute": {
-			prepare: func(w *world) error { return unix.Setxattr(w.path("data.bin"), "user.a", []byte("a"), 0) },
-			change:  func(w *world) error { return unix.Setxattr(w.path("data.bin"), "user.a", []byte("b"), 0) }, want: "file data.bin",
+			prepare: func(w *testEnv) error { return unix.Setxattr(w.path("data.bin"), "user.a", []byte("a"), 0) },
+			change:  func(w *testEnv) error { return unix.Setxattr(w.path("data.bin"), "user.a", []byte("b"), 0) }, want: "file data.bin",
 		},
 		"hole": {
-			prepare: func(w *world) error { return w.sh("truncate -s 4M hole") },
-			change:  func(w *world) error { return os.WriteFile(hole(w), make([]byte, 4<<20), 0o644) }, want: "file hole",
+			prepare: func(w *testEnv) error { return w.sh("truncate -s 4M hole") },
+			change:  func(w *testEnv) error { return os.WriteFile(hole(w), make([]byte, 4<<20), 0o644) }, want: "file hole",
 		},
-		"time":            {change: func(w *world) error { return os.Chtimes(w.path("README.md"), time.Unix(1, 0), time.Unix(1, 2)) }, want: "file README.md", time: true},
-		"time of a link":  {change: func(w *world) error { return w.sh("touch -h -d 2020-01-01 link") }, want: "file link", time: true},
-		".git":            {change: func(w *world) error { return w.sh("git tag new") }, want: "file .git/refs/tags/new"},
-		"outside":         {change: func(w *world) error { return os.WriteFile(filepath.Join(w.outside, "a"), nil, 0o644) }, want: "outside a"},
-		"value of a row":  {change: func(w *world) error { return w.sql("UPDATE users SET age = 31 WHERE id = 1") }, want: "row users int64 1"},
-		"type of a value": {change: func(w *world) error { return w.sql("UPDATE posts SET text = CAST('hi' AS BLOB) WHERE id = 2") }, want: "row posts int64 2"},
-		"null":            {change: func(w *world) error { return w.sql("UPDATE users SET age = 0 WHERE id = 3") }, want: "row users int64 3"},
-		"new row":         {change: func(w *world) error { return w.sql("INSERT INTO posts VALUES (9, 1, 'x')") }, want: "row posts int64 9"},
-		"row gone":        {change: func(w *world) error { return w.sql("DELETE FROM posts WHERE id = 1") }, want: "row posts int64 1"},
-		"schema":          {change: func(w *world) error { return w.sql("CREATE INDEX i ON users (name)") }, want: "schema i"},
-		"object": {change: func(w *world) error {
-			_, err := places{Service: w.service.at}.act(step{Do: "put", Item: "first", Text: "x"})
+		"time":            {change: func(w *testEnv) error { return os.Chtimes(w.path("README.md"), time.Unix(1, 0), time.Unix(1, 2)) }, want: "file README.md", time: true},
+		"time of a link":  {change: func(w *testEnv) error { return w.sh("touch -h -d 2020-01-01 link") }, want: "file link", time: true},
+		".git":            {change: func(w *testEnv) error { return w.sh("git tag new") }, want: "file .git/refs/tags/new"},
+		"outside":         {change: func(w *testEnv) error { return os.WriteFile(filepath.Join(w.outside, "a"), nil, 0o644) }, want: "outside a"},
+		"value of a row":  {change: func(w *testEnv) error { return w.sql("UPDATE users SET age = 31 WHERE id = 1") }, want: "row users int64 1"},
+		"type of a value": {change: func(w *testEnv) error { return w.sql("UPDATE posts SET text = CAST('hi' AS BLOB) WHERE id = 2") }, want: "row posts int64 2"},
+		"null":            {change: func(w *testEnv) error { return w.sql("UPDATE users SET age = 0 WHERE id = 3") }, want: "row users int64 3"},
+		"new row":         {change: func(w *testEnv) error { return w.sql("INSERT INTO posts VALUES (9, 1, 'x')") }, want: "row posts int64 9"},
+		"row gone":        {change: func(w *testEnv) error { return w.sql("DELETE FROM posts WHERE id = 1") }, want: "row posts int64 1"},
+		"schema":          {change: func(w *testEnv) error { return w.sql("CREATE INDEX i ON users (name)") }, want: "schema i"},
+		"object": {change: func(w *testEnv) error {
+			_, err := envPaths{Service: w.service.at}.act(step{Do: "put", Item: "first", Text: "x"})
 			return err
 		}, want: "item first"},
-		"object gone": {change: func(w *world) error {
-			_, err := places{Service: w.service.at}.act(step{Do: "remove", Item: "first"})
+		"object gone": {change: func(w *testEnv) error {
+			_, err := envPaths{Service: w.service.at}.act(step{Do: "remove", Item: "first"})
 			return err
 		}, want: "item first"},
-		"new object": {change: func(w *world) error {
-			_, err := places{Service: w.service.at}.act(step{Do: "post", Text: "x"})
+		"new object": {change: func(w *testEnv) error {
+			_, err := envPaths{Service: w.service.at}.act(step{Do: "post", Text: "x"})
 			return err
 		}, want: "item n1"},
 	} {
@@ -197,5 +197,5 @@ func TestTables(t *testing.T) {
 	require.Contains(t, table(all), "| **falsely reported as undone** | **0** | **1** |")
 	require.Contains(t, details(all), "**falsely \"undone\"**, 2 left over")
 	require.Contains(t, misses(all), "- **delete** was not restored, and remit reported it: partly (file a).")
-	require.Equal(t, 2, strings.Count(picture(all), "#c23b32"), "the legend, and one false claim")
+	require.Equal(t, 2, strings.Count(chart(all), "#c23b32"), "the legend, and one false claim")
 }

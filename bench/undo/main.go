@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == standInArg {
+	if len(os.Args) == 3 && os.Args[1] == baselineArg {
 		if err := serveStandIn(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "undo:", err)
 			os.Exit(1)
@@ -61,7 +61,7 @@ func run(only, docs, command string, verbose bool) error {
 		if !chosen.MatchString(s.name) {
 			continue
 		}
-		for _, c := range ways(command) {
+		for _, c := range undoMethods(command) {
 			r, err := try(s, c, filepath.Join(scratch, "world"))
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", s.name, c.name, err)
@@ -79,7 +79,7 @@ func run(only, docs, command string, verbose bool) error {
 		fmt.Println(table(all))
 		return nil
 	}
-	for name, text := range map[string]string{"undo-bench.md": page(at, all), "undo-bench-effects.md": effectsPage(all), "undo-bench.svg": picture(all)} {
+	for name, text := range map[string]string{"undo-bench.md": page(at, all), "undo-bench-effects.md": effectsPage(all), "undo-bench.svg": chart(all)} {
 		if err := os.WriteFile(filepath.Join(docs, name), []byte(text), 0o644); err != nil {
 			return err
 		}

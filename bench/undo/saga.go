@@ -27,7 +27,7 @@ import (
 // its process dies. It knows that only because it records the steps, and then
 // reports that it cannot undo. It has no redo.
 type saga struct {
-	places
+	envPaths
 	steps []compensation
 	rows  *changedRows // of the current step
 	lost  bool         // an earlier process had run steps
@@ -38,7 +38,7 @@ type compensation struct {
 	undo func() error // nil: there is none
 }
 
-func openSaga(p places) (standIn, error) { return &saga{places: p, lost: countSteps(p) > 0}, nil }
+func openSaga(p envPaths) (baseline, error) { return &saga{envPaths: p, lost: countSteps(p) > 0}, nil }
 
 func (s *saga) before(n int, st step) error {
 	c := compensation{n: n}

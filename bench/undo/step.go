@@ -34,8 +34,8 @@ const (
 	unknown = "unknown" // cannot be determined; only remit reports it
 )
 
-// places are the parts of a world that a baseline process must know.
-type places struct {
+// envPaths are the parts of a world that a baseline process must know.
+type envPaths struct {
 	Workspace string `json:"workspace"`
 	Database  string `json:"database"`
 	Service   string `json:"service"`
@@ -44,7 +44,7 @@ type places struct {
 }
 
 // act executes a step like an agent's tool. All baselines share it.
-func (p places) act(s step) (answer string, err error) {
+func (p envPaths) act(s step) (answer string, err error) {
 	path := filepath.Join(p.Workspace, s.Path)
 	switch s.Do {
 	case "write":
@@ -87,7 +87,7 @@ func (p places) act(s step) (answer string, err error) {
 	return "", fmt.Errorf("no step %q", s.Do)
 }
 
-func (p places) sql(statements string, args ...any) error {
+func (p envPaths) sql(statements string, args ...any) error {
 	db, err := sql.Open("sqlite", p.Database)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (p places) sql(statements string, args ...any) error {
 	return errors.Join(err, db.Close())
 }
 
-func (p places) ask(method, path, body, key string) (string, error) {
+func (p envPaths) ask(method, path, body, key string) (string, error) {
 	req, err := http.NewRequest(method, p.Service+path, bytes.NewReader([]byte(body)))
 	if err != nil {
 		return "", err

@@ -14,18 +14,18 @@ import (
 type scenario struct {
 	name, about string
 
-	small   bool                                // the workspace is a file system of 8 MiB
-	prepare func(w *world) error                // runs before the first snapshot
-	steps   []step                              // of the agent
-	foreign map[int]func(w *world) error        // another actor's change after a step
-	peer    map[int]step                        // a step of a second agent of the same kind after a step
-	lose    bool                                // the response to the last step is lost, and a failed step is repeated
-	kill    int                                 // the step, from 1, in which the process is killed
-	when    func(w *world, began chan struct{}) // it is killed when this returns
-	between bool                                // the process is killed after the last step
-	undoCut func(w *world) func()               // the process is killed during undo when this returns, and undo is repeated
-	ask     string                              // undo (default), first, twice, redo
-	times   bool                                // the scenario is about file times
+	small   bool                                  // the workspace is a file system of 8 MiB
+	prepare func(w *testEnv) error                // runs before the first snapshot
+	steps   []step                                // of the agent
+	foreign map[int]func(w *testEnv) error        // another actor's change after a step
+	peer    map[int]step                          // a step of a second agent of the same kind after a step
+	lose    bool                                  // the response to the last step is lost, and a failed step is repeated
+	kill    int                                   // the step, from 1, in which the process is killed
+	when    func(w *testEnv, began chan struct{}) // it is killed when this returns
+	between bool                                  // the process is killed after the last step
+	undoCut func(w *testEnv) func()               // the process is killed during undo when this returns, and undo is repeated
+	ask     string                                // undo (default), first, twice, redo
+	times   bool                                  // the scenario is about file times
 }
 
 // result is the result of a scenario with one method.
@@ -48,9 +48,9 @@ type result struct {
 }
 
 // try runs a scenario in a new world.
-func try(s scenario, c contestant, dir string) (r result, err error) {
+func try(s scenario, c methodFactory, dir string) (r result, err error) {
 	r = result{scenario: s.name, way: c.name}
-	w, err := newWorld(dir, s.small)
+	w, err := newTestEnv(dir, s.small)
 	if err != nil {
 		return r, err
 	}
@@ -64,7 +64,7 @@ func try(s scenario, c contestant, dir string) (r result, err error) {
 			return r, err
 		}
 	}
-	t := &trial{scenario: s, world: w, contestant: c, result: &r, others: snapshot{}, names: map[string]bool{}}
+	t := &trial{scenario: s, world: w, factory: c, result: &r, others: snapshot{}, names: map[string]bool{}}
 	if err := t.work(); err != nil {
 		return r, err
 	}
@@ -79,13 +79,13 @@ func try(s scenario, c contestant, dir string) (r result, err error) {
 // trial is a running scenario.
 type trial struct {
 	scenario
-	world      *world
-	contestant contestant
-	way        way
-	result     *result
-	seen       []snapshot      // before the first step, and after each step with the other actor's change
-	others     snapshot        // the other actor's items, as that actor left them
-	names      map[string]bool // names of these items
+	world   *testEnv
+	factory methodFactory
+	way     undoMethod
+	result  *result
+	seen    []snapshot      // before the first step, and after each step with the other actor's change
+	others  snapshot        // the other actor's items, as that actor left them
+	names   map[string]bool // names of these items
 }
 
 func (t *trial) work() error {
@@ -99,7 +99,7 @@ func (t *trial) work() error {
 	if err := os.Mkdir(mine, 0o700); err != nil {
 		return err
 	}
-	if t.way, err = t.contestant.begin(t.world, mine); err != nil {
+	if t.way, err = t.factory.begin(t.world, mine); err != nil {
 		return err
 	}
 	for i, s := range t.steps {
@@ -151,12 +151,12 @@ func (t *trial) one(i int, s step) string {
 func (t *trial) somebodyElse(i int) error {
 	do := t.foreign[i]
 	if s, ok := t.peer[i]; ok {
-		do = func(w *world) error {
+		do = func(w *testEnv) error {
 			store := filepath.Join(w.store, "peer")
 			if err := os.Mkdir(store, 0o700); err != nil {
 				return err
 			}
-			p, err := t.contestant.begin(w, store)
+			p, err := t.factory.begin(w, store)
 			if err != nil {
 				return err
 			}

@@ -109,7 +109,7 @@ func (b *ChangeSet) Record(ctx context.Context) error {
 		return err
 	}
 	b.permit = contexts.NewPermit(b.op, accesses...)
-	if err := turns(ctx, b.permit, accesses); err != nil {
+	if err := lockChanged(ctx, b.permit, accesses); err != nil {
 		return err
 	}
 	var err error
@@ -139,9 +139,9 @@ func asked(c effect.Change) (perm.ResourceAccess, perm.ChangeFacts, error) {
 	return perm.Access(action, c.Resource), fact, nil
 }
 
-// turns locks every resource that changes, in the order of names. So calls that
+// lockChanged locks every resource that changes, in the order of names. So calls that
 // lock several resources cannot deadlock with each other.
-func turns(ctx context.Context, p ctxperm.Permit, accesses []perm.ResourceAccess) error {
+func lockChanged(ctx context.Context, p ctxperm.Permit, accesses []perm.ResourceAccess) error {
 	var texts []string
 	for _, a := range accesses {
 		if !a.Action.Observes() {

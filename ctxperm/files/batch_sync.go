@@ -19,16 +19,16 @@ const maxDraftBytes = 64 << 20
 // wave returns how many swaps can make their drafts before the first of them is
 // performed: none of them makes the directory of another.
 func wave(n int, at func(i int) (w *swap, folder bool)) int {
-	made := map[place]bool{}
+	made := map[rootPath]bool{}
 	for i := range n {
 		w, folder := at(i)
 		if w == nil {
 			continue
 		}
-		if made[place{w.root, parentOf(w.target)}] {
+		if made[rootPath{w.root, parentOf(w.target)}] {
 			return i
 		}
-		made[place{w.root, w.target}] = folder
+		made[rootPath{w.root, w.target}] = folder
 	}
 	return n
 }
@@ -38,11 +38,11 @@ func wave(n int, at func(i int) (w *swap, folder bool)) int {
 func (img fileImage) drafts() bool { return img.Type == typeFile && img.twin == "" }
 
 // pendingSyncs holds the directories whose names are not durable yet.
-type pendingSyncs struct{ dirs []place }
+type pendingSyncs struct{ dirs []rootPath }
 
 // deferSync lets a swap leave its last sync to the set.
 func (d *pendingSyncs) deferSync(w *swap) {
-	w.later = func(dir string) { d.dirs = append(d.dirs, place{w.root, dir}) }
+	w.later = func(dir string) { d.dirs = append(d.dirs, rootPath{w.root, dir}) }
 }
 
 // add makes sync do for a swap what syncName does.
@@ -52,9 +52,9 @@ func (d *pendingSyncs) add(ctx context.Context, w *swap) error {
 		return err
 	}
 	if is.Type == disk.TypeDir {
-		d.dirs = append(d.dirs, place{w.root, w.target}) // the directory's own bits
+		d.dirs = append(d.dirs, rootPath{w.root, w.target}) // the directory's own bits
 	}
-	d.dirs = append(d.dirs, place{w.root, parentOf(w.target)})
+	d.dirs = append(d.dirs, rootPath{w.root, parentOf(w.target)})
 	return nil
 }
 

@@ -82,13 +82,13 @@ func (j meteredJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[
 	}
 }
 
-// around is the irrelevant content beside the changed files: other files in the
+// adviseFolder is the irrelevant content beside the changed files: other files in the
 // same folder and in other folders, and the history of the journal.
-type around struct{ files, history int }
+type adviseFolder struct{ files, history int }
 
 // costs performs one action over n files of a test environment, reverts it, and returns
 // the cost of each.
-func costs(t *testing.T, n int, a around, do func(context.Context, *files.Files, int) error) (done, undone cost) {
+func costs(t *testing.T, n int, a adviseFolder, do func(context.Context, *files.Files, int) error) (done, undone cost) {
 	w := newTestEnv(t)
 	defer w.end()
 	for i := range a.files {
@@ -182,9 +182,9 @@ func TestCostOfUndo(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			var do1, undo1 [3]cost
 			for k := range 3 {
-				do1[k], undo1[k] = costs(t, 4*(k+1), around{}, do)
+				do1[k], undo1[k] = costs(t, 4*(k+1), adviseFolder{}, do)
 			}
-			more, undone := costs(t, 4, around{files: 60, history: 40}, do)
+			more, undone := costs(t, 4, adviseFolder{files: 60, history: 40}, do)
 			require.Equal(t, do1[0], more, "what lies beside costs nothing")
 			require.Equal(t, undo1[0], undone, "what lies beside costs nothing")
 			require.Equal(t, do1[1].minus(do1[0]), do1[2].minus(do1[1]), "each further file costs the same")

@@ -168,7 +168,7 @@ func (f *Files) hold(ctx context.Context, accesses []perm.ResourceAccess) (ctxpe
 	if err != nil {
 		return ctxperm.Permit{}, err
 	}
-	if err := turns(ctx, p, accesses); err != nil {
+	if err := lockChanged(ctx, p, accesses); err != nil {
 		p.End()
 		return ctxperm.Permit{}, err
 	}

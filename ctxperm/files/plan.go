@@ -22,7 +22,7 @@ type plan struct {
 	changeChain
 	hostRoot
 	path string
-	at   place
+	at   rootPath
 
 	hidden bool    // behind a link that the call left; the link is reverted first
 	was    *record // state to restore; nil: absent
@@ -31,8 +31,8 @@ type plan struct {
 	step   effect.Step
 }
 
-// place distinguishes the names of several roots.
-type place struct {
+// rootPath distinguishes the names of several roots.
+type rootPath struct {
 	root disk.Root
 	path string
 }
@@ -58,7 +58,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 	sharing(plans).relink(ctx)
 	arrange(plans)
 	steps, blobs := []effect.Step{}, []journal.Blob{}
-	removed, times := map[place]bool{}, timesOf(changes)
+	removed, times := map[rootPath]bool{}, timesOf(changes)
 	for _, p := range plans {
 		p.checkEntries(ctx, removed)
 		blob, err := s.counter(ctx, p, times, keep)
@@ -69,7 +69,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 			blobs = append(blobs, *blob)
 		}
 		p.mentionSaved(ctx)
-		removed[place{p.root, p.path}] = p.restores() && p.removes()
+		removed[rootPath{p.root, p.path}] = p.restores() && p.removes()
 	}
 	for _, p := range plans {
 		p.opens(plans)
@@ -145,7 +145,7 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error, keep journa
 		p.no(effect.Failed, err.Error())
 		return
 	}
-	p.path, p.was, p.at = w.target, inv.Was, place{w.root, w.target}
+	p.path, p.was, p.at = w.target, inv.Was, rootPath{w.root, w.target}
 	if err := w.straight(ctx, w.target); err != nil {
 		p.no(outcomeOf(err), err.Error())
 		return
@@ -273,7 +273,7 @@ func arrange(plans []*plan) {
 
 // checkEntries refuses to remove a directory with entries that this revert does
 // not remove before it. Deeper directories were checked before.
-func (p *plan) checkEntries(ctx context.Context, removed map[place]bool) {
+func (p *plan) checkEntries(ctx context.Context, removed map[rootPath]bool) {
 	if !p.restores() || p.now.Type != typeDir || (p.was != nil && p.was.Type == typeDir) {
 		return
 	}
@@ -285,7 +285,7 @@ func (p *plan) checkEntries(ctx context.Context, removed map[place]bool) {
 	var others []string
 	for _, e := range found {
 		name := path.Join(p.path, e.Name)
-		if !removed[place{p.root, name}] {
+		if !removed[rootPath{p.root, name}] {
 			others = append(others, e.Name)
 		}
 	}

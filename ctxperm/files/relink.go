@@ -8,7 +8,7 @@ import (
 )
 
 // group holds the plans of files that share an inode with others, by name.
-type group map[place]*plan
+type group map[rootPath]*plan
 
 func sharing(plans []*plan) group {
 	by := group{}
@@ -24,7 +24,7 @@ func sharing(plans []*plan) group {
 // that name does not change.
 func (g group) leads(p *plan) *plan {
 	if twin := p.was.twin(); twin != "" {
-		return g[place{p.root, twin}]
+		return g[rootPath{p.root, twin}]
 	}
 	return nil
 }

@@ -187,7 +187,7 @@ func (p *plan) retouched() bool {
 
 // spans holds the folders in which steps change names, with the times that they
 // get if all steps in them succeed.
-type spans map[place]*folderSpan
+type spans map[rootPath]*folderSpan
 
 type folderSpan struct {
 	hostRoot
@@ -216,11 +216,11 @@ func spansOf(ctx context.Context, all []*planStep) spans {
 }
 
 // folder returns the place of the folder whose times the step records.
-func (t *planStep) folder() place {
+func (t *planStep) folder() rootPath {
 	if t.inv.inPlace() {
-		return place{t.swap.root, t.swap.target}
+		return rootPath{t.swap.root, t.swap.target}
 	}
-	return place{t.swap.root, parentOf(t.swap.target)}
+	return rootPath{t.swap.root, parentOf(t.swap.target)}
 }
 
 // setTimes sets the times of folders after the last step. Folders that steps made
@@ -234,7 +234,7 @@ func (s spans) setTimes(ctx context.Context, all []*planStep) {
 			span.failed = true
 		}
 		if t.err == nil && t.makesDir() && !t.inv.inPlace() && !t.img.mtime.IsZero() {
-			s[place{t.swap.root, t.swap.target}] = &folderSpan{hostRoot: t.swap.hostRoot, will: t.img.mtime}
+			s[rootPath{t.swap.root, t.swap.target}] = &folderSpan{hostRoot: t.swap.hostRoot, will: t.img.mtime}
 		}
 	}
 	for at, span := range s {
@@ -248,7 +248,7 @@ func (s spans) setTimes(ctx context.Context, all []*planStep) {
 }
 
 // report adds to the steps of a folder that its time has changed.
-func (s spans) report(all []*planStep, at place, err error) {
+func (s spans) report(all []*planStep, at rootPath, err error) {
 	for _, t := range all {
 		if t.swap != nil && t.folder() == at && t.res.Why == "" {
 			t.res.Why = fmt.Sprintf("the time of the folder %q could not be set back: %v", at.path, err)

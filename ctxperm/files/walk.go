@@ -122,10 +122,10 @@ func (f *Files) entrySearch(ctx context.Context) (*entrySearch, error) {
 	return &entrySearch{reach: r, files: f, left: map[string]int{}}, err
 }
 
-// around adds advice to a denial of one folder that needs an approval and got
+// adviseFolder adds advice to a denial of one folder that needs an approval and got
 // none, which fails the whole search. A result that silently omits the folder
 // looks complete.
-func around(err error) error {
+func adviseFolder(err error) error {
 	var denied *callstate.DeniedError
 	if errors.As(err, &denied) && denied.Unanswered {
 		denied.Around = "name a path without what a person must approve, in one call for each of the other folders"
@@ -169,7 +169,7 @@ func (h *entrySearch) all(ctx context.Context, dir string, a perm.Action, wanted
 		})
 	}
 	if err = h.end(ctx, err); err != nil {
-		return around(err)
+		return adviseFolder(err)
 	}
 	for _, e := range later {
 		if ok, err := h.still(ctx, a, e.name); !ok || err != nil {

@@ -137,7 +137,7 @@ func (l ledger) live(ctx context.Context, h host.Host) (err error) {
 	if _, err := rt.Recover(ctx); err != nil {
 		return err
 	}
-	d := &desk{dir: l.dir, format: l.format}
+	d := &app{dir: l.dir, format: l.format}
 	tx, c, err := l.begin(ctx, rt, d)
 	if err != nil || tx == nil {
 		return err
@@ -155,7 +155,7 @@ func (l ledger) live(ctx context.Context, h host.Host) (err error) {
 
 // begin loads the conversation, or begins one. It returns no transaction if the
 // conversation has ended.
-func (l ledger) begin(ctx context.Context, rt *agent.Runtime, d *desk) (*agent.Txn, agent.Conversation, error) {
+func (l ledger) begin(ctx context.Context, rt *agent.Runtime, d *app) (*agent.Txn, agent.Conversation, error) {
 	c, err := d.recall()
 	if errors.Is(err, os.ErrNotExist) { // nothing ran before it was first saved
 		s, err := rt.Session(ctx, perm.Principal{ID: "clerk"})

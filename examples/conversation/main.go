@@ -52,7 +52,7 @@ func run(ctx context.Context, out io.Writer, dir string, f wire.Format) error {
 		return err
 	}
 	defer s.Close()
-	d := &desk{dir: dir, server: s, out: out, format: f}
+	d := &app{dir: dir, server: s, out: out, format: f}
 	if err := d.furnish(); err != nil {
 		return err
 	}
@@ -74,20 +74,20 @@ func run(ctx context.Context, out io.Writer, dir string, f wire.Format) error {
 	return nil
 }
 
-// desk is the state that survives a process: folders, and a server.
-type desk struct {
+// app is the state that survives a process: folders, and a server.
+type app struct {
 	dir    string
 	server *server
 	out    io.Writer
 	format wire.Format
 }
 
-func (d *desk) say(format string, args ...any) { _, _ = fmt.Fprintf(d.out, format+"\n", args...) }
+func (d *app) say(format string, args ...any) { _, _ = fmt.Fprintf(d.out, format+"\n", args...) }
 
-func (d *desk) kept() string { return filepath.Join(d.dir, "conversation.json") }
+func (d *app) kept() string { return filepath.Join(d.dir, "conversation.json") }
 
 // live is one process: it opens the journal, and closes it.
-func (d *desk) live(ctx context.Context, life func(context.Context, *agent.Runtime) error) (err error) {
+func (d *app) live(ctx context.Context, life func(context.Context, *agent.Runtime) error) (err error) {
 	journal, err := sqlite.Open(ctx, filepath.Join(d.dir, "state"))
 	if err != nil {
 		return err
@@ -109,13 +109,13 @@ func (d *desk) live(ctx context.Context, life func(context.Context, *agent.Runti
 }
 
 // loop returns the loop of one session.
-func (d *desk) loop(ctx context.Context, rt *agent.Runtime) (agent.Loop, error) {
+func (d *app) loop(ctx context.Context, rt *agent.Runtime) (agent.Loop, error) {
 	adapter, err := wire.New(d.format, builtin.Files()...)
 	return agent.Loop{Adapter: adapter, CallModel: d.server.ask, Save: d.keep, OnResults: d.show}, err
 }
 
 // keep saves the conversation atomically.
-func (d *desk) keep(_ context.Context, c agent.Conversation) error {
+func (d *app) keep(_ context.Context, c agent.Conversation) error {
 	raw, err := json.Marshal(c)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (d *desk) keep(_ context.Context, c agent.Conversation) error {
 	return os.Rename(d.kept()+".new", d.kept())
 }
 
-func (d *desk) recall() (c agent.Conversation, err error) {
+func (d *app) recall() (c agent.Conversation, err error) {
 	raw, err := os.ReadFile(d.kept())
 	if err == nil {
 		err = json.Unmarshal(raw, &c)
@@ -135,7 +135,7 @@ func (d *desk) recall() (c agent.Conversation, err error) {
 }
 
 // show prints each turn for a person.
-func (d *desk) show(calls []wire.Call, outcomes []tool.Outcome) {
+func (d *app) show(calls []wire.Call, outcomes []tool.Outcome) {
 	for i, c := range calls {
 		d.say("  %s: %s", c.Name, outcomes[i].Status)
 	}
@@ -143,7 +143,7 @@ func (d *desk) show(calls []wire.Call, outcomes []tool.Outcome) {
 
 // begin starts the conversation, and runs the requested calls until one waits
 // for approval.
-func (d *desk) begin(ctx context.Context, rt *agent.Runtime) error {
+func (d *app) begin(ctx context.Context, rt *agent.Runtime) error {
 	loop, err := d.loop(ctx, rt)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (d *desk) begin(ctx context.Context, rt *agent.Runtime) error {
 }
 
 // finish approves the call and continues the conversation.
-func (d *desk) finish(ctx context.Context, rt *agent.Runtime) error {
+func (d *app) finish(ctx context.Context, rt *agent.Runtime) error {
 	c, err := d.recall()
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (d *desk) finish(ctx context.Context, rt *agent.Runtime) error {
 }
 
 // undo reverts everything.
-func (d *desk) undo(ctx context.Context, rt *agent.Runtime) error {
+func (d *app) undo(ctx context.Context, rt *agent.Runtime) error {
 	c, err := d.recall()
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func TestServerRejectsInvalidHistories(t *testing.T) {
 			s, err := serve(f)
 			require.NoError(t, err)
 			defer s.Close()
-			d := &desk{dir: t.TempDir(), server: s, out: &bytes.Buffer{}, format: f}
+			d := &app{dir: t.TempDir(), server: s, out: &bytes.Buffer{}, format: f}
 			require.NoError(t, d.furnish())
 			var whole agent.ModelRequest
 			require.NoError(t, d.live(ctx, d.begin))

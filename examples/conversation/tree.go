@@ -8,7 +8,7 @@ import (
 )
 
 // furnish creates the folder for the conversation.
-func (d *desk) furnish() error {
+func (d *app) furnish() error {
 	for name, content := range map[string]string{"menu.txt": "tea 3\n", "draft.txt": "tea 2?\n", ".git/history": "tea is 3\n"} {
 		path := filepath.Join(d.dir, "cafe", filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -22,7 +22,7 @@ func (d *desk) furnish() error {
 }
 
 // tree describes every file with its bits, its time and its bytes.
-func (d *desk) tree() (all string, err error) {
+func (d *app) tree() (all string, err error) {
 	err = filepath.WalkDir(filepath.Join(d.dir, "cafe"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -36,8 +36,8 @@ func main() {
 	}
 }
 
-// pair is the model's input.
-type pair struct {
+// noteArgs is the model's input.
+type noteArgs struct {
 	Name string `json:"name" jsonschema:"name of the note, without ending"`
 	Text string `json:"text" jsonschema:"the note"`
 }
@@ -50,7 +50,7 @@ func notePair() (tool.Tool, error) {
 		{Action: perm.Write, Resource: "file://notes/{name}.card"},
 	}
 	return tool.CreateTyped("note_pair", "Write a note and its index card.", needs,
-		func(ctx context.Context, tc ctxperm.ToolContext, in pair) (string, error) {
+		func(ctx context.Context, tc ctxperm.ToolContext, in noteArgs) (string, error) {
 			f, err := files.Open(tc, "notes")
 			if err != nil {
 				return "", err

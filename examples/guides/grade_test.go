@@ -166,7 +166,7 @@ func newTool(f *fakeMail) (tool.Tool, error) {
 				return verify.Applied()
 			}
 			if s.Phase == verify.Recovery {
-				return verify.Unclear("it may still be on its way")
+				return verify.CannotTell("it may still be on its way")
 			}
 			return verify.Absent()
 		}),

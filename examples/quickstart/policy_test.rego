@@ -18,7 +18,7 @@ test_notes_may_be_read_and_written if {
 	count(remit.deny) == 0 with input as file("write", "notes/todo.txt")
 }
 
-test_what_cannot_be_taken_back_is_not_allowed if {
+test_what_cannot_be_reverted_is_not_allowed if {
 	call := object.union(file("write", "notes/todo.txt"), {"call": {"effect_class": "pivot"}})
 	count(remit.allow) == 0 with input as call
 }

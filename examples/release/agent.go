@@ -26,15 +26,15 @@ import (
 //go:embed policy.rego
 var rules embed.FS
 
-// desk is a runtime with all its resources. Another process creates an equal
+// app is a runtime with all its resources. Another process creates an equal
 // one for the same folder: it can revert what the first one did.
-type desk struct {
+type app struct {
 	*agent.Runtime
 	closers []func() error
 }
 
 // Close releases the desk's resources, last opened first.
-func (d *desk) Close() error {
+func (d *app) Close() error {
 	var errs []error
 	for i := range d.closers {
 		errs = append(errs, d.closers[len(d.closers)-1-i]())
@@ -44,8 +44,8 @@ func (d *desk) Close() error {
 
 // newDesk has tools for files, programs, rows, the site at url and mail. Their
 // effects are on the journal in the folder.
-func newDesk(ctx context.Context, w *world, url string, more ...agent.Option) (_ *desk, err error) {
-	d := &desk{}
+func newDesk(ctx context.Context, w *releaseEnv, url string, more ...agent.Option) (_ *app, err error) {
+	d := &app{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -148,8 +148,8 @@ func object(names ...string) json.RawMessage {
 	return raw
 }
 
-// letter is the model's input.
-type letter struct {
+// letterArgs is the model's input.
+type letterArgs struct {
 	To   string `json:"to"`
 	Text string `json:"text"`
 }
@@ -158,7 +158,7 @@ type letter struct {
 // can wait for the commit.
 func mailTool(folder string) (tool.Tool, error) {
 	return tool.CreateTyped("mail_send", "Send a mail.", nil,
-		func(_ context.Context, tc ctxperm.ToolContext, in letter) (string, error) {
+		func(_ context.Context, tc ctxperm.ToolContext, in letterArgs) (string, error) {
 			name := strings.TrimPrefix(tc.Call().Key, "sha256:") + ".eml" // the same for each release of this call
 			return "sent", os.WriteFile(filepath.Join(folder, name), []byte("To: "+in.To+"\n\n"+in.Text), 0o600)
 		},
@@ -191,7 +191,7 @@ var work = []struct {
 
 // prepare begins a transaction and makes the calls in it. A failed call is
 // reported like any other, and the work continues: the person decides.
-func (d *desk) prepare(ctx context.Context, tell func(n int, out tool.Outcome)) (*agent.Txn, error) {
+func (d *app) prepare(ctx context.Context, tell func(n int, out tool.Outcome)) (*agent.Txn, error) {
 	s, err := d.Session(ctx, perm.Principal{ID: "release-agent"})
 	if err != nil {
 		return nil, err

@@ -19,24 +19,24 @@ import (
 type concurrentEdits struct {
 	tool  string // the tool whose call then cannot be reverted
 	thing string // by its name in a snapshot
-	do    func(ctx context.Context, w *world) error
+	do    func(ctx context.Context, w *releaseEnv) error
 }
 
 var meddlings = map[string]concurrentEdits{
-	"tree": {"file_edit", "CHANGELOG.md", func(_ context.Context, w *world) error {
+	"tree": {"file_edit", "CHANGELOG.md", func(_ context.Context, w *releaseEnv) error {
 		return os.WriteFile(filepath.Join(w.workspace(), "CHANGELOG.md"), []byte("# Changelog\n\nLost, sorry.\n"), 0o644)
 	}},
-	"database": {"sql_execute", "releases/2", func(ctx context.Context, w *world) error {
+	"database": {"sql_execute", "releases/2", func(ctx context.Context, w *releaseEnv) error {
 		return w.sql(ctx, "UPDATE releases SET state = 'withdrawn' WHERE id = 2")
 	}},
-	"service": {"release_create", "/releases/r3", func(_ context.Context, w *world) error {
+	"service": {"release_create", "/releases/r3", func(_ context.Context, w *releaseEnv) error {
 		w.site.replace("/releases/r3", `{"id":"r3","version":"1.5.0","file":"greet-1.5.0-mended.tar"}`)
 		return nil
 	}},
 }
 
 // meddle changes one item, and returns the whole world afterwards.
-func (w *world) meddle(ctx context.Context, t *teller, c choices) (snapshot, error) {
+func (w *releaseEnv) meddle(ctx context.Context, t *progressWriter, c choices) (snapshot, error) {
 	if c.foreign != "" {
 		m := meddlings[c.foreign]
 		if err := m.do(ctx, w); err != nil {
@@ -50,7 +50,7 @@ func (w *world) meddle(ctx context.Context, t *teller, c choices) (snapshot, err
 // check compares the world with the one before. Everything is as before, except
 // for the other actor's items, which are as that actor left them. The report
 // must list these, and the sent messages, as not undone.
-func (w *world) check(ctx context.Context, t *teller, c choices, before, left snapshot, report revert.Report) error {
+func (w *releaseEnv) check(ctx context.Context, t *progressWriter, c choices, before, left snapshot, report revert.Report) error {
 	now, err := w.snapshot(ctx)
 	if err != nil {
 		return err
@@ -93,20 +93,20 @@ func (w *world) check(ctx context.Context, t *teller, c choices, before, left sn
 	return errors.Join(wrong...)
 }
 
-// teller writes the progress for people.
-type teller struct {
+// progressWriter writes the progress for people.
+type progressWriter struct {
 	out  io.Writer
 	site string // its address differs from run to run
 }
 
-func (t *teller) say(format string, args ...any) {
+func (t *progressWriter) say(format string, args ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), t.site, "http://SITE")
 	_, _ = fmt.Fprintln(t.out, "   "+text)
 }
 
-func (t *teller) title(text string) { _, _ = fmt.Fprintf(t.out, "\n== %s\n", text) }
+func (t *progressWriter) title(text string) { _, _ = fmt.Fprintf(t.out, "\n== %s\n", text) }
 
-func (t *teller) world(title string, s snapshot) {
+func (t *progressWriter) world(title string, s snapshot) {
 	t.title(title)
 	for _, part := range parts {
 		t.say("%-10s %s", part, count(len(s[part]), "thing"))
@@ -114,7 +114,7 @@ func (t *teller) world(title string, s snapshot) {
 }
 
 // call reports how one call ended; a released one has no number.
-func (t *teller) call(n int, out tool.Outcome) {
+func (t *progressWriter) call(n int, out tool.Outcome) {
 	number := "  "
 	if n > 0 {
 		number = fmt.Sprintf("%2d", n)
@@ -136,7 +136,7 @@ func (t *teller) call(n int, out tool.Outcome) {
 
 // changes names the items that differ from before; for the tree only their
 // number.
-func (t *teller) changes(title string, a, b snapshot, w *world) {
+func (t *progressWriter) changes(title string, a, b snapshot, w *releaseEnv) {
 	t.title(title)
 	for _, part := range parts {
 		differ := differences(a[part], b[part])
@@ -151,7 +151,7 @@ func (t *teller) changes(title string, a, b snapshot, w *world) {
 
 // report prints the result of each call, newest first, and each item that was
 // not undone.
-func (t *teller) report(r revert.Report) {
+func (t *progressWriter) report(r revert.Report) {
 	for i := 0; i < len(r.Items); {
 		j, restored := i, 0
 		for ; j < len(r.Items) && r.Items[j].Call == r.Items[i].Call; j++ {

@@ -65,7 +65,7 @@ func doomed() {
 	h.left, _ = strconv.Atoi(os.Getenv(dieEnv))
 	h.trace, _ = os.OpenFile(os.Getenv(traceEnv), os.O_WRONLY|os.O_APPEND, 0o600)
 	ctx := context.Background()
-	d, err := newDesk(ctx, &world{dir: os.Getenv(folderEnv)}, os.Getenv(siteEnv), agent.Host(h))
+	d, err := newDesk(ctx, &releaseEnv{dir: os.Getenv(folderEnv)}, os.Getenv(siteEnv), agent.Host(h))
 	if err == nil {
 		var tx *agent.Txn
 		if tx, err = d.prepare(ctx, func(int, tool.Outcome) {}); err == nil {
@@ -80,7 +80,7 @@ func doomed() {
 }
 
 // doom runs an agent that dies at its n-th scheduling point.
-func (w *world) doom(t *testing.T, n int, trace string) error {
+func (w *releaseEnv) doom(t *testing.T, n int, trace string) error {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command(self)
@@ -153,7 +153,7 @@ var requests = []string{"release_create", "channel_set", "release_remove"}
 
 // tidied reverts everything that a dead agent left, committed or not, and
 // returns what was not undone.
-func (w *world) tidied(t *testing.T) map[string]effect.Outcome {
+func (w *releaseEnv) tidied(t *testing.T) map[string]effect.Outcome {
 	ctx := t.Context()
 	d, err := newDesk(ctx, w, w.site.url)
 	require.NoError(t, err)

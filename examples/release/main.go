@@ -46,7 +46,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	case *worker != "":
-		err = perish(ctx, os.Stdout, &world{dir: *worker}, *url)
+		err = perish(ctx, os.Stdout, &releaseEnv{dir: *worker}, *url)
 	default:
 		err = run(ctx, os.Stdout, c)
 	}
@@ -67,7 +67,7 @@ func run(ctx context.Context, out io.Writer, c choices) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.site.server.Close()) }()
-	t := &teller{out: out, site: w.site.url}
+	t := &progressWriter{out: out, site: w.site.url}
 	before, err := w.snapshot(ctx)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func folder(c choices) (dir string, leave func() error, err error) {
 
 // work runs the agent, here or in its own process that is killed. The returned
 // desk can revert the transaction.
-func (w *world) work(ctx context.Context, t *teller, c choices) (*desk, string, error) {
+func (w *releaseEnv) work(ctx context.Context, t *progressWriter, c choices) (*app, string, error) {
 	if c.kill {
 		return w.workAndDie(ctx, t)
 	}
@@ -132,18 +132,18 @@ func (w *world) work(ctx context.Context, t *teller, c choices) (*desk, string, 
 }
 
 // perish runs the agent in its own process. It never comes to its end.
-func perish(ctx context.Context, out io.Writer, w *world, url string) error {
+func perish(ctx context.Context, out io.Writer, w *releaseEnv, url string) error {
 	d, err := newDesk(ctx, w, url)
 	if err != nil {
 		return err
 	}
-	_, err = d.prepare(ctx, (&teller{out: out, site: url}).call)
+	_, err = d.prepare(ctx, (&progressWriter{out: out, site: url}).call)
 	return errors.Join(err, d.Close(), errors.New("nobody killed the agent"))
 }
 
 // workAndDie kills the agent when the site has created the release, before the
 // agent gets the response. Then it recovers the journal.
-func (w *world) workAndDie(ctx context.Context, t *teller) (*desk, string, error) {
+func (w *releaseEnv) workAndDie(ctx context.Context, t *progressWriter) (*app, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
@@ -169,7 +169,7 @@ func (w *world) workAndDie(ctx context.Context, t *teller) (*desk, string, error
 
 // pickUp finds what a dead process left: first the outcome of its call in
 // flight, then its abandoned transaction.
-func (w *world) pickUp(ctx context.Context, t *teller) (*desk, string, error) {
+func (w *releaseEnv) pickUp(ctx context.Context, t *progressWriter) (*app, string, error) {
 	t.title("Another process looks at the journal")
 	d, err := newDesk(ctx, w, w.site.url)
 	if err != nil {

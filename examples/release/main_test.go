@@ -149,31 +149,33 @@ func TestCheck(t *testing.T) {
 	told := report("team_tell")
 	for name, test := range map[string]struct {
 		c      choices
-		spoil  func(t *testing.T, w *world)
+		spoil  func(t *testing.T, w *releaseEnv)
 		report revert.Report
 		want   string
 	}{
 		"all is well":    {report: told},
-		"a file is left": {report: told, want: "tree", spoil: func(t *testing.T, w *world) { write(t, w, "left", "x") }},
-		"a file is gone": {report: told, want: "tree", spoil: func(t *testing.T, w *world) { require.NoError(t, os.Remove(filepath.Join(w.workspace(), "VERSION"))) }},
-		"other bytes":    {report: told, want: "tree", spoil: func(t *testing.T, w *world) { write(t, w, "VERSION", "1.4.3\n") }},
-		"another time":   {report: told, want: "tree", spoil: func(t *testing.T, w *world) { write(t, w, "VERSION", "1.4.2\n") }},
-		"another mode": {report: told, want: "tree", spoil: func(t *testing.T, w *world) {
+		"a file is left": {report: told, want: "tree", spoil: func(t *testing.T, w *releaseEnv) { write(t, w, "left", "x") }},
+		"a file is gone": {report: told, want: "tree", spoil: func(t *testing.T, w *releaseEnv) {
+			require.NoError(t, os.Remove(filepath.Join(w.workspace(), "VERSION")))
+		}},
+		"other bytes":  {report: told, want: "tree", spoil: func(t *testing.T, w *releaseEnv) { write(t, w, "VERSION", "1.4.3\n") }},
+		"another time": {report: told, want: "tree", spoil: func(t *testing.T, w *releaseEnv) { write(t, w, "VERSION", "1.4.2\n") }},
+		"another mode": {report: told, want: "tree", spoil: func(t *testing.T, w *releaseEnv) {
 			require.NoError(t, os.Chmod(filepath.Join(w.workspace(), "bin/greet"), 0o700))
 		}},
-		"a row is left": {report: told, want: "database", spoil: func(t *testing.T, w *world) {
+		"a row is left": {report: told, want: "database", spoil: func(t *testing.T, w *releaseEnv) {
 			require.NoError(t, w.sql(t.Context(), "INSERT INTO history (what) VALUES ('x')"))
 		}},
-		"a table is left": {report: told, want: "database", spoil: func(t *testing.T, w *world) { require.NoError(t, w.sql(t.Context(), "CREATE TABLE more (x)")) }},
-		"a thing is left": {report: told, want: "service", spoil: func(_ *testing.T, w *world) { w.site.replace("/releases/r9", "{}") }},
-		"a letter left": {report: told, want: "letters", spoil: func(t *testing.T, w *world) {
+		"a table is left": {report: told, want: "database", spoil: func(t *testing.T, w *releaseEnv) { require.NoError(t, w.sql(t.Context(), "CREATE TABLE more (x)")) }},
+		"a thing is left": {report: told, want: "service", spoil: func(_ *testing.T, w *releaseEnv) { w.site.replace("/releases/r9", "{}") }},
+		"a letter left": {report: told, want: "letters", spoil: func(t *testing.T, w *releaseEnv) {
 			require.NoError(t, os.WriteFile(filepath.Join(w.mail(), "x"), nil, 0o600))
 		}},
 		"no letter left":   {c: choices{commit: true}, report: report("mail_send", "team_tell"), want: "letters"},
 		"not said":         {report: report(), want: "report"},
 		"too much is said": {report: report("team_tell", "file_edit"), want: "report"},
-		"theirs was lost":  {c: choices{foreign: "tree"}, report: report("file_edit", "team_tell"), want: "tree", spoil: func(t *testing.T, w *world) { write(t, w, "CHANGELOG.md", "ours") }},
-		"theirs was undone": {c: choices{foreign: "database"}, report: report("sql_execute", "team_tell"), want: "database", spoil: func(t *testing.T, w *world) {
+		"theirs was lost":  {c: choices{foreign: "tree"}, report: report("file_edit", "team_tell"), want: "tree", spoil: func(t *testing.T, w *releaseEnv) { write(t, w, "CHANGELOG.md", "ours") }},
+		"theirs was undone": {c: choices{foreign: "database"}, report: report("sql_execute", "team_tell"), want: "database", spoil: func(t *testing.T, w *releaseEnv) {
 			require.NoError(t, w.sql(t.Context(), "UPDATE releases SET state = 'current' WHERE id = 2"))
 		}},
 	} {
@@ -184,7 +186,7 @@ func TestCheck(t *testing.T) {
 			before, err := w.snapshot(t.Context())
 			require.NoError(t, err)
 			var out bytes.Buffer
-			teller := &teller{out: &out, site: w.site.url}
+			teller := &progressWriter{out: &out, site: w.site.url}
 			left, err := w.meddle(t.Context(), teller, test.c)
 			require.NoError(t, err)
 			if test.spoil != nil {
@@ -201,6 +203,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func write(t *testing.T, w *world, name, content string) {
+func write(t *testing.T, w *releaseEnv, name, content string) {
 	require.NoError(t, os.WriteFile(filepath.Join(w.workspace(), name), []byte(content), 0o644))
 }

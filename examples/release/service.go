@@ -10,11 +10,11 @@ import (
 	"sync"
 )
 
-// site is the download site: a REST service with releases, whose IDs it
+// downloadSite is the download site: a REST service with releases, whose IDs it
 // chooses, channels, which the client names, and a chat. It stores the key with
 // which a release was created, and gives each item a version (ETag), like many
 // services.
-type site struct {
+type downloadSite struct {
 	url    string
 	server *http.Server
 
@@ -28,12 +28,12 @@ type site struct {
 }
 
 // newSite serves on a loopback port.
-func newSite(things map[string]string) (*site, error) {
+func newSite(things map[string]string) (*downloadSite, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	s := &site{url: "http://" + listener.Addr().String(), made: func() {}, things: map[string]json.RawMessage{}, versions: map[string]int{}, keys: map[string]string{}}
+	s := &downloadSite{url: "http://" + listener.Addr().String(), made: func() {}, things: map[string]json.RawMessage{}, versions: map[string]int{}, keys: map[string]string{}}
 	for path, thing := range things {
 		s.put(path, json.RawMessage(thing))
 		if strings.HasPrefix(path, "/releases/") {
@@ -45,12 +45,12 @@ func newSite(things map[string]string) (*site, error) {
 	return s, nil
 }
 
-func (s *site) put(path string, thing json.RawMessage) {
+func (s *downloadSite) put(path string, thing json.RawMessage) {
 	s.things[path] = thing
 	s.versions[path]++
 }
 
-func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *downloadSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		w.WriteHeader(http.StatusBadRequest)
@@ -72,7 +72,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // handle answers one request: its status, its item, and the body.
-func (s *site) handle(r *http.Request, body []byte) (status int, path string, answer []byte) {
+func (s *downloadSite) handle(r *http.Request, body []byte) (status int, path string, answer []byte) {
 	path = r.URL.Path
 	old, there := s.things[path]
 	switch {
@@ -110,7 +110,7 @@ func (s *site) handle(r *http.Request, body []byte) (status int, path string, an
 }
 
 // stale reports whether another client was faster.
-func (s *site) stale(r *http.Request, there bool) bool {
+func (s *downloadSite) stale(r *http.Request, there bool) bool {
 	match := r.Header.Get("If-Match")
 	return match != "" && match != `"v`+strconv.Itoa(s.versions[r.URL.Path])+`"` || there && r.Header.Get("If-None-Match") == "*"
 }
@@ -125,28 +125,28 @@ func withID(body []byte, id string) json.RawMessage {
 
 // whenMade makes the site call f after each creation of a release, before the
 // response.
-func (s *site) whenMade(f func()) {
+func (s *downloadSite) whenMade(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.made = f
 }
 
 // replace changes an item as another client.
-func (s *site) replace(path, thing string) {
+func (s *downloadSite) replace(path, thing string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(path, json.RawMessage(thing))
 }
 
 // told returns the number of messages in the chat.
-func (s *site) told() int {
+func (s *downloadSite) told() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.chat)
 }
 
 // state returns everything of the site, by path, without versions.
-func (s *site) state() map[string]string {
+func (s *downloadSite) state() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := map[string]string{}

@@ -157,7 +157,7 @@ func (r *Report) fill(steps []*step, edits []*gatewayEdit) {
 // step plans the changes of one file.
 func (c Client) step(p Environment, src source, off disabled) (s *step, err error) {
 	s = &step{source: src, report: File{Path: src.path, State: StateAbsent}}
-	if s.held, err = look(src.path); err != nil || s.held == nil {
+	if s.held, err = loadFile(src.path); err != nil || s.held == nil {
 		return s, err
 	}
 	if s.old, err = p.recordOf(src.path); err != nil {

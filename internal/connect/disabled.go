@@ -65,7 +65,7 @@ func (d disabled) add(scope Scope, project string, names any) disabled {
 
 // valuesOf returns the values of a JSON file, or nil if it is unreadable.
 func valuesOf(path string) map[string]any {
-	is, err := look(path)
+	is, err := loadFile(path)
 	if err != nil || is == nil {
 		return nil
 	}

@@ -83,7 +83,7 @@ func (c Client) disconnect(p Environment, mode Mode) (r Report, err error) {
 func back(p Environment, old *record) (s *step, err error) {
 	s = &step{source: source{path: old.Path, format: old.format(), layout: old.layout()}, old: old, report: File{Path: old.Path, State: StateAbsent}}
 	backup := backupFile(p.recordFile(old.Path))
-	if s.held, err = look(old.Path); err != nil {
+	if s.held, err = loadFile(old.Path); err != nil {
 		return s, err
 	}
 	if s.held == nil {

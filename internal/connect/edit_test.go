@@ -193,7 +193,7 @@ func TestStandardJSONStaysSo(t *testing.T) {
 func TestWriteSeesWhoWroteMeanwhile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(name, []byte("one"), 0o644))
-	is, err := look(name)
+	is, err := loadFile(name)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(name, []byte("two"), 0o644))
 	require.ErrorIs(t, is.swap([]byte("mine")), errMoved)

@@ -27,8 +27,8 @@ type loadedFile struct {
 	info fs.FileInfo
 }
 
-// look reads a file. It returns nil for a missing file.
-func look(path string) (*loadedFile, error) {
+// loadFile reads a file. It returns nil for a missing file.
+func loadFile(path string) (*loadedFile, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if info, linkErr := os.Lstat(path); linkErr == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -122,7 +122,7 @@ func write(path string, was, text []byte, like fs.FileInfo) (err error) {
 	if err := root.Chmod(temp, perm); err != nil { // last: until then only this user can read it
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
-	if err := place(root, filepath.Dir(path), temp, name, was); err != nil {
+	if err := renameInto(root, filepath.Dir(path), temp, name, was); err != nil {
 		return err
 	}
 	return root.SyncDir(".")
@@ -140,9 +140,9 @@ func fill(root disk.Root, name string, text []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// place renames a new file to a name. The existing file must contain certain
+// renameInto renames a new file to a name. The existing file must contain certain
 // bytes, or must be missing.
-func place(root disk.Root, dir, temp, name string, was []byte) error {
+func renameInto(root disk.Root, dir, temp, name string, was []byte) error {
 	if was == nil {
 		err := root.RenameNoReplace(temp, name)
 		if errors.Is(err, disk.ErrUnsupported) {

@@ -65,7 +65,7 @@ func gatewayEdits(come, gone []movedServer, others []*record) (all []*gatewayEdi
 func gatewayEditOf(path string, come, gone []movedServer, others []*record) (*gatewayEdit, error) {
 	e := &gatewayEdit{report: Gateway{Path: path}, from: map[string]string{}, brought: map[string]entry{}}
 	var err error
-	if e.held, err = look(path); err != nil {
+	if e.held, err = loadFile(path); err != nil {
 		return nil, err
 	}
 	text := []byte(emptyGateway)

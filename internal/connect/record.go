@@ -127,7 +127,7 @@ func (p Environment) keep(r *record, before []byte) error {
 
 // overwrite writes a file of remit's own, unconditionally.
 func overwrite(name string, text []byte) error {
-	was, err := look(name)
+	was, err := loadFile(name)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func RewriteFile(path string, edit func(text []byte) ([]byte, error)) (backup st
 }
 
 func rewrite(path string, edit func(text []byte) ([]byte, error)) (backup string, err error) {
-	h, err := look(path)
+	h, err := loadFile(path)
 	if err == nil && h == nil {
 		err = &FileError{Path: path, Text: "it is not there"}
 	}

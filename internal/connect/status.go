@@ -19,7 +19,7 @@ func (c Client) Status(p Environment) (r Report, err error) {
 
 func (c Client) status(p Environment, src source, off disabled) (f File, err error) {
 	f = File{Path: src.path, State: StateAbsent}
-	is, err := look(src.path)
+	is, err := loadFile(src.path)
 	if err != nil || is == nil {
 		return f, err
 	}

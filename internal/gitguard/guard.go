@@ -60,9 +60,9 @@ type Guard struct {
 	placed  bool   // the path of the root is known
 	files   Files
 	removed map[string]bool
-	heads   map[string]bool    // whether git treats the folder at a path as a repository
-	at      map[string]*places // the places that the repository at a path leads to
-	steps   map[string]step    // cached files by absolute path
+	heads   map[string]bool          // whether git treats the folder at a path as a repository
+	at      map[string]*guardedPaths // the places that the repository at a path leads to
+	steps   map[string]step          // cached files by absolute path
 }
 
 // Files is a root before the changes. Each function returns an error that is
@@ -83,7 +83,7 @@ type Files struct {
 func New(dir string, files Files, all []Change) *Guard {
 	g := &Guard{
 		dir: dir, placed: dir != "", files: files,
-		removed: map[string]bool{}, heads: map[string]bool{}, at: map[string]*places{}, steps: map[string]step{},
+		removed: map[string]bool{}, heads: map[string]bool{}, at: map[string]*guardedPaths{}, steps: map[string]step{},
 	}
 	if !g.placed {
 		g.dir = "/\x00" // no name leads there

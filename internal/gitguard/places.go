@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// places are the paths below the root to which a repository leads git, beside
+// guardedPaths are the paths below the root to which a repository leads git, beside
 // its git folder.
-type places struct {
+type guardedPaths struct {
 	repository bool
 	aliases    []alias
 	passed     map[string]string // the names on the paths, with the kind of a link in their place
@@ -24,7 +24,7 @@ type alias struct {
 }
 
 // any reports whether the repository leads to any path of its own.
-func (p *places) any() bool { return len(p.aliases) > 0 }
+func (p *guardedPaths) any() bool { return len(p.aliases) > 0 }
 
 const (
 	mostConfigs = 32 // bound of the configuration files of one repository
@@ -72,7 +72,7 @@ func (g *Guard) place(c Change) *Facts {
 
 // reached judges a change under each name by which one repository leads git to
 // it. An added, removed or changed link on the path leads git elsewhere.
-func (g *Guard) reached(c Change, name, base string, p *places) *Facts {
+func (g *Guard) reached(c Change, name, base string, p *guardedPaths) *Facts {
 	if kind := p.passed[name]; kind != "" && (c.Type == "link" || c.Was == "link") {
 		return &Facts{Kind: kind}
 	}

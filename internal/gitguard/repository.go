@@ -10,11 +10,11 @@ import (
 
 // places returns the places of the repository whose working tree or git folder
 // is dir. They are empty if there is none.
-func (g *Guard) places(dir string) *places {
+func (g *Guard) places(dir string) *guardedPaths {
 	if known, ok := g.at[dir]; ok {
 		return known
 	}
-	p := &places{passed: map[string]string{}, seen: map[string]bool{}}
+	p := &guardedPaths{passed: map[string]string{}, seen: map[string]bool{}}
 	g.at[dir] = p
 	work, git := g.abs(dir), path.Join(dir, ".git")
 	t := g.follow(work, ".git")
@@ -44,7 +44,7 @@ func (g *Guard) places(dir string) *places {
 
 // repository adds the places of a git folder, for a working tree at an absolute
 // path.
-func (g *Guard) repository(p *places, work string, t trail) {
+func (g *Guard) repository(p *guardedPaths, work string, t trail) {
 	git, ok := g.enter(p, t, "")
 	if !ok || p.seen[t.end] {
 		return
@@ -81,7 +81,7 @@ func (g *Guard) repository(p *places, work string, t trail) {
 // enter adds the path to a git folder, or to a file in it, and returns its end.
 // If git reaches the file by another name than that in the folder, enter adds
 // an alias.
-func (g *Guard) enter(p *places, t trail, as string) (string, bool) {
+func (g *Guard) enter(p *guardedPaths, t trail, as string) (string, bool) {
 	p.pass(t, Link)
 	end, ok := g.below(t.end)
 	if t.lost || !ok {
@@ -95,7 +95,7 @@ func (g *Guard) enter(p *places, t trail, as string) (string, bool) {
 }
 
 // pass records the names on a path, with the kind of a link in their place.
-func (p *places) pass(t trail, kind string) {
+func (p *guardedPaths) pass(t trail, kind string) {
 	for _, name := range t.passed {
 		if key := plain(name); p.passed[key] == "" {
 			p.passed[key] = kind
@@ -103,7 +103,7 @@ func (p *places) pass(t trail, kind string) {
 	}
 }
 
-func (p *places) add(end, as, dir string) {
+func (p *guardedPaths) add(end, as, dir string) {
 	a := alias{plain(end), as, dir}
 	if !slices.Contains(p.aliases, a) {
 		p.aliases = append(p.aliases, a)
@@ -111,7 +111,7 @@ func (p *places) add(end, as, dir string) {
 }
 
 // others adds the places of the worktrees and the submodules of a repository.
-func (g *Guard) others(p *places, common string) {
+func (g *Guard) others(p *guardedPaths, common string) {
 	for _, git := range g.list(p, g.follow(common, "worktrees")) {
 		work := git
 		if name, ok := g.below(git.end); ok {
@@ -125,7 +125,7 @@ func (g *Guard) others(p *places, common string) {
 }
 
 // modules adds the places of submodules. The name of one can contain slashes.
-func (g *Guard) modules(p *places, folder trail, deep int) {
+func (g *Guard) modules(p *guardedPaths, folder trail, deep int) {
 	for _, git := range g.list(p, folder) {
 		name, ok := g.below(git.end)
 		_, err := g.files.Read(path.Join(name, "config"))
@@ -141,7 +141,7 @@ func (g *Guard) modules(p *places, folder trail, deep int) {
 }
 
 // list returns the trails of the entries in a folder of git folders.
-func (g *Guard) list(p *places, folder trail) []trail {
+func (g *Guard) list(p *guardedPaths, folder trail) []trail {
 	name, ok := g.below(folder.end)
 	if !ok || folder.lost {
 		p.unknown = true
@@ -159,7 +159,7 @@ func (g *Guard) list(p *places, folder trail) []trail {
 // reading is one repository whose configuration is being read.
 type reading struct {
 	g       *Guard
-	p       *places
+	p       *guardedPaths
 	git     string   // the git folder, below the root
 	bases   []string // folders at which relative names can start
 	configs []config
@@ -317,7 +317,7 @@ func (r *reading) named() {
 // below the root.
 func (g *Guard) names(dir, text string) bool {
 	values, err := parse(text)
-	p := &places{passed: map[string]string{}}
+	p := &guardedPaths{passed: map[string]string{}}
 	r := reading{g: g, p: p, git: dir, bases: []string{g.abs(path.Dir(dir)), g.abs(dir)}}
 	r.values(g.abs(dir), values)
 	r.named()

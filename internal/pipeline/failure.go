@@ -19,10 +19,10 @@ type noEffectProof string
 
 const (
 	noProof      noEffectProof = ""
-	provenByTool noEffectProof = "no_effect"  // the tool returned NoEffect
-	provenPure   noEffectProof = "pure"       // the effect class is pure
-	provenBack   noEffectProof = "taken_back" // its changes are its only effects, and they are reverted
-	provenProbe  noEffectProof = "probe"      // its Verify found the effect absent
+	provenByTool noEffectProof = "no_effect" // the tool returned NoEffect
+	provenPure   noEffectProof = "pure"      // the effect class is pure
+	provenBack   noEffectProof = "reverted"  // its changes are its only effects, and they are reverted
+	provenProbe  noEffectProof = "probe"     // its Verify found the effect absent
 )
 
 // callFailure describes the failure of a call after its code started.

@@ -421,7 +421,7 @@ func changeRules(reasons []perm.Reason) string {
 	var own, packs []string
 	inside := map[string][]string{}
 	for _, r := range reasons {
-		pack, place, builtin := policies.Of(r.At)
+		pack, place, builtin := policies.ParseName(r.At)
 		switch {
 		case builtin:
 			packs, inside[pack] = merged(packs, []string{pack}), merged(inside[pack], []string{place})

@@ -212,7 +212,7 @@ func recall(o *tool.Outcome, c *revert.Call, needsVerdict bool) {
 		o.Error = &tool.Problem{What: "the call has no end on the journal", Why: "it is running in another process, or its process died"}
 	}
 	if c.Undo != nil && c.Undo.Reverted != nil {
-		o.RevertResults, o.Reverted = c.Undo.Reverted.Results, c.TakenBack()
+		o.RevertResults, o.Reverted = c.Undo.Reverted.Results, c.RevertSummary()
 	}
 }
 

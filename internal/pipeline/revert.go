@@ -179,7 +179,7 @@ func (l *Pipeline) lookAgain(ctx context.Context, t tool.Tool, c revert.Call, ph
 	if spec(t).Verify == nil {
 		return record.Verified{}
 	}
-	v := verify.Unclear("the policy redacted what its Verify would look at")
+	v := verify.CannotTell("the policy redacted what its Verify would look at")
 	if len(c.Started.Redacted) == 0 {
 		s := l.recordedSubject(c, phase)
 		s.Output = output

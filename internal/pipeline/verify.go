@@ -63,7 +63,7 @@ func (l *Pipeline) verify(ctx context.Context, s settled) tool.Outcome {
 // all, and the violation if there is one.
 func (l *Pipeline) runVerify(ctx context.Context, s settled) (verdict verify.Verdict, looked bool, broken string) {
 	if s.broken != "" {
-		return verify.Unclear(s.broken), true, s.broken
+		return verify.CannotTell(s.broken), true, s.broken
 	}
 	if err := fits(s.tool, s.result); err != nil {
 		return verify.Absent(err.Error()), true, err.Error()

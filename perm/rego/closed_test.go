@@ -226,7 +226,7 @@ func TestInputThatDoesNotEncode(t *testing.T) {
 
 func TestNoEngineDenies(t *testing.T) {
 	var none *rego.Engine
-	for _, e := range []perm.Engine{none, &rego.Engine{}, &rego.SwappableEngine{}, rego.NewLive(nil)} {
+	for _, e := range []perm.Engine{none, &rego.Engine{}, &rego.SwappableEngine{}, rego.NewSwappableEngine(nil)} {
 		d := decide(t, e, request())
 		require.Equal(t, perm.Deny, d.Effect())
 		require.Equal(t, "no policy is loaded", d.Reasons()[0].Text)

@@ -34,7 +34,7 @@ func TestReadsContent(t *testing.T) {
 		e := engine(t, text)
 		r, err := rego.NewReloader(context.Background(), rego.Options{Modules: map[string]string{"p.rego": text}})
 		require.NoError(t, err)
-		for _, is := range []interface{ ReadsContent() bool }{e, rego.NewLive(e), r} {
+		for _, is := range []interface{ ReadsContent() bool }{e, rego.NewSwappableEngine(e), r} {
 			require.Equal(t, want, is.ReadsContent(), text)
 		}
 	}

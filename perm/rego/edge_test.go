@@ -16,7 +16,7 @@ func TestRedacts(t *testing.T) {
 	require.True(t, yes.Redacts())
 	require.False(t, engine(t, control).Redacts())
 	require.False(t, (*rego.Engine)(nil).Redacts())
-	require.True(t, rego.NewLive(yes).Redacts())
+	require.True(t, rego.NewSwappableEngine(yes).Redacts())
 	r, err := rego.NewReloader(context.Background(), rego.Options{Modules: map[string]string{"p.rego": control}})
 	require.NoError(t, err)
 	require.False(t, r.Redacts())

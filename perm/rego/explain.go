@@ -21,9 +21,9 @@ type Explanation struct {
 
 // The outcome of a rule.
 const (
-	RuleMatched = "gave"         // the rule held and added its reasons
-	RuleFailed  = "did not hold" // a condition was evaluated and did not hold
-	RuleSkipped = "passed over"  // the index showed that the rule cannot hold: a field has another value or is missing
+	RuleMatched = "matched" // the rule held and added its reasons
+	RuleFailed  = "failed"  // a condition was evaluated and did not hold
+	RuleSkipped = "skipped" // the index showed that the rule cannot hold: a field has another value or is missing
 )
 
 // RuleTrace is the trace of one rule.

@@ -27,7 +27,7 @@ func NewReloader(ctx context.Context, o Options) (*Reloader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reloader{options: o, live: NewLive(e)}, nil
+	return &Reloader{options: o, live: NewSwappableEngine(e)}, nil
 }
 
 // Reload reads, compiles and tests the policy, and only then replaces it. It

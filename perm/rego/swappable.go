@@ -14,8 +14,8 @@ type SwappableEngine struct {
 	current atomic.Pointer[Engine]
 }
 
-// NewLive returns a SwappableEngine that starts with e.
-func NewLive(e *Engine) *SwappableEngine {
+// NewSwappableEngine returns a SwappableEngine that starts with e.
+func NewSwappableEngine(e *Engine) *SwappableEngine {
 	l := &SwappableEngine{}
 	l.current.Store(e)
 	return l

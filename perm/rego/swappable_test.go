@@ -52,7 +52,7 @@ func TestSwapUnderLoad(t *testing.T) {
 		engines[i] = generation(t, i)
 		byRevision[engines[i].Revision()] = i
 	}
-	live := rego.NewLive(engines[0])
+	live := rego.NewSwappableEngine(engines[0])
 	done := make(chan struct{})
 	results := make(chan error, 8)
 	var wg sync.WaitGroup
@@ -99,7 +99,7 @@ func TestSwapDuringADecision(t *testing.T) {
 		"slow.rego": "package remit\nallow contains \"old\" if count([1 | some a in numbers.range(1, 60000); a > 0]) == 60000\n",
 	}, Timeout: patient})
 	require.NoError(t, err)
-	live := rego.NewLive(slow)
+	live := rego.NewSwappableEngine(slow)
 	began := make(chan struct{})
 	got := make(chan perm.Decision)
 	go func() {

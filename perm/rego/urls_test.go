@@ -56,7 +56,7 @@ func TestFactsThatAPolicyReads(t *testing.T) {
 		for _, is := range []interface {
 			ReadsURLs() bool
 			LabelsResults() bool
-		}{e, rego.NewLive(e), r} {
+		}{e, rego.NewSwappableEngine(e), r} {
 			require.Equal(t, want, [2]bool{is.ReadsURLs(), is.LabelsResults()}, text)
 		}
 	}

@@ -186,20 +186,20 @@ test_pure_calls_after_untrusted_content if {
 	runs(object.union(file("read", "workspace", "a", "pure"), {"session": {"labels": ["untrusted"]}, "tool": {"destination": "model_chosen"}}))
 }
 
-taken_back(doc) := object.union(doc, {"purpose": "revert"})
+reverted(doc) := object.union(doc, {"purpose": "revert"})
 
-test_what_was_done_can_be_taken_back if {
+test_what_was_done_can_be_reverted if {
 	every confinement in ["trusted", "handles", "sandbox"] {
 		every class in ["reversible", "compensable", "deferrable"] {
-			runs(taken_back(tool(class, true, confinement)))
-			runs(taken_back(object.union(file("write", "workspace", "src/a.go", class), {"tool": {"confinement": confinement}})))
+			runs(reverted(tool(class, true, confinement)))
+			runs(reverted(object.union(file("write", "workspace", "src/a.go", class), {"tool": {"confinement": confinement}})))
 		}
 	}
-	runs(taken_back(object.union(server("pivot", true, "trusted"), {"tool": {"coverage": "observed"}, "access": {"action": "write", "resource": {"kind": "file", "root": "workspace", "path": "a", "segments": ["a"], "name": "a"}}})))
-	runs(taken_back(object.union(file("write", "workspace", ".git/objects/ab", "reversible"), {"tool": {"confinement": "sandbox"}})))
-	refused(taken_back(file("write", "workspace", ".env", "reversible")))
-	refused(taken_back(file("write", "workspace", ".git/config", "reversible")))
-	asks(taken_back(file("write", "workspace", ".mcp.json", "reversible")))
+	runs(reverted(object.union(server("pivot", true, "trusted"), {"tool": {"coverage": "observed"}, "access": {"action": "write", "resource": {"kind": "file", "root": "workspace", "path": "a", "segments": ["a"], "name": "a"}}})))
+	runs(reverted(object.union(file("write", "workspace", ".git/objects/ab", "reversible"), {"tool": {"confinement": "sandbox"}})))
+	refused(reverted(file("write", "workspace", ".env", "reversible")))
+	refused(reverted(file("write", "workspace", ".git/config", "reversible")))
+	asks(reverted(file("write", "workspace", ".mcp.json", "reversible")))
 }
 
 test_a_server_learns_what_ends_the_question if {

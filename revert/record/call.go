@@ -256,7 +256,7 @@ type Failed struct {
 	Status string `json:"status"` // failed, cancelled, timeout, denied
 	Stage  string `json:"stage,omitempty"`
 	Why    string `json:"why"`
-	Proof  string `json:"proof"` // taken_back, no_effect, probe, pure, not_started
+	Proof  string `json:"proof"` // reverted, no_effect, probe, pure, not_started
 
 	// Access and Decision belong to a call that was denied while it ran: the
 	// access that it asked for, and the decision.

@@ -189,7 +189,7 @@ func TestGrades(t *testing.T) {
 		if v := asked(ctx, s); v.Presence() == effect.PresenceApplied || s.Phase != verify.Recovery {
 			return v
 		}
-		return verify.Unclear("it may still be on its way")
+		return verify.CannotTell("it may still be on its way")
 	}
 	takes := func(ctx context.Context, rc tool.RevertContext) error {
 		if s := textStoreOf(ctx); s.get("c") == input(rc.Input) {

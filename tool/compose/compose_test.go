@@ -139,11 +139,11 @@ func (s *shop) looked(name string) tool.Tool {
 			var in line
 			var noted string
 			if err := canon.Decode(subject.Input, &in); err != nil {
-				return verify.Unclear(err.Error())
+				return verify.CannotTell(err.Error())
 			}
 			if raw, ok := subject.Notes["text"]; ok {
 				if err := canon.Decode(raw, &noted); err != nil || noted != in.Text+"."+name {
-					return verify.Unclear("a note of somebody else")
+					return verify.CannotTell("a note of somebody else")
 				}
 			}
 			for _, text := range s.booked() {

@@ -104,7 +104,7 @@ func (n *node) look(ctx context.Context, s verify.Subject) verify.Verdict {
 		r, ok, err := told(s.Notes, i)
 		switch {
 		case err != nil:
-			seen = append(seen, verify.Unclear(err.Error()))
+			seen = append(seen, verify.CannotTell(err.Error()))
 		case !ok && (n.kind == "chain" || n.kind == "parallel"):
 			whole = false
 		case !ok, r.State == "none":
@@ -127,15 +127,15 @@ func (n *node) lookAt(ctx context.Context, s verify.Subject, i int, r partRecord
 	case look == nil && s.Phase != verify.Recovery:
 		return v, false
 	case look == nil:
-		return verify.Unclear(name + "it has no Verify"), true
+		return verify.CannotTell(name + "it has no Verify"), true
 	case r.Hidden:
-		return verify.Unclear(name + "the policy kept out of the journal what its Verify would look at"), true
+		return verify.CannotTell(name + "the policy kept out of the journal what its Verify would look at"), true
 	}
 	inner := verify.Subject{Phase: s.Phase, Input: r.Input, Output: r.Output, Changes: s.Changes, Notes: callstate.NotesOf(s.Notes, strconv.Itoa(i)+"/"), Resources: s.Resources}
 	if n.own(i) {
 		in, _, _, err := admit(t, s.Input)
 		if err != nil {
-			return verify.Unclear(name + err.Error()), true
+			return verify.CannotTell(name + err.Error()), true
 		}
 		inner.Input = in
 	}
@@ -161,7 +161,7 @@ func (n *node) lookAt(ctx context.Context, s verify.Subject, i int, r partRecord
 		return verify.Absent(findings...), true
 	case effect.PresenceUnknown:
 	}
-	return verify.Unclear(findings...), true
+	return verify.CannotTell(findings...), true
 }
 
 // together is what the looks at parts say of the whole. What was done through handles is a
@@ -178,7 +178,7 @@ func together(s verify.Subject, seen []verify.Verdict, whole bool) verify.Verdic
 	case phase == verify.AfterUndo && count[effect.PresenceApplied]+count[effect.PresencePartial] > 0:
 		return verify.Partial(findings...)
 	case count[effect.PresenceUnknown] > 0:
-		return verify.Unclear(findings...)
+		return verify.CannotTell(findings...)
 	case phase == verify.AfterCall && count[effect.PresenceApplied] == len(seen):
 		return verify.Applied(findings...)
 	case count[effect.PresenceAbsent] == len(seen) && (phase == verify.AfterUndo || len(s.Changes) == 0):

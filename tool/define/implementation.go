@@ -67,7 +67,7 @@ func (i Implementation) spec() tool.Spec {
 		s.Verify = func(ctx context.Context, subject verify.Subject) verify.Verdict {
 			full, err := t.NormalizeInput(subject.Input)
 			if err != nil {
-				return verify.Unclear("the input does not fit the tool that it was given to")
+				return verify.CannotTell("the input does not fit the tool that it was given to")
 			}
 			subject.Input = full
 			return verifier(ctx, subject)

@@ -115,7 +115,7 @@ func cancels(ctx context.Context, rc tool.RevertContext) error {
 func finds(ctx context.Context, s verify.Subject) verify.Verdict {
 	var tag string
 	if err := json.Unmarshal(s.Input, &tag); err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	if done, undone, _ := remoteOf(ctx).of(tag); done > undone {
 		return verify.Applied()

@@ -133,13 +133,13 @@ func cancels(ctx context.Context, rc tool.RevertContext) error {
 func finds(ctx context.Context, s verify.Subject) verify.Verdict {
 	var tag string
 	if err := json.Unmarshal(s.Input, &tag); err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	switch there, can := worldOf(ctx).service.has(tag); {
 	case there:
 		return verify.Applied()
 	case can:
-		return verify.Unclear("it is not there, and may come")
+		return verify.CannotTell("it is not there, and may come")
 	default:
 		return verify.Absent("it was cancelled")
 	}

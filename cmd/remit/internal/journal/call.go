@@ -37,7 +37,7 @@ type shownCall struct {
 func show(t *revert.Txn, c *revert.Call, who state.Principal, tools tool.Registry) (shownCall, error) {
 	s := shownCall{
 		ID: c.Ref.Call, Txn: c.Ref.Txn, Principal: who.ID, Client: who.Client,
-		Status: render.Status(c), Undone: c.TakenBack(), Queued: t.End == "" && c.IsHeld(),
+		Status: render.Status(c), Undone: c.RevertSummary(), Queued: t.End == "" && c.IsHeld(),
 	}
 	called, known := tools.Get(c.Tool.Name)
 	var sensitive []string

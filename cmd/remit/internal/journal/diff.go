@@ -92,7 +92,7 @@ type diffRecord struct {
 	Call    string            `json:"call,omitempty"`
 	State   revert.TxnState   `json:"state"`
 	Changes []deltaRecord     `json:"changes"`
-	Unseen  []untrackedRecord `json:"unseen"`
+	Unseen  []untrackedRecord `json:"untracked"`
 	Held    []untrackedRecord `json:"held,omitempty"` // held until the commit
 	Erased  []string          `json:"erased"`         // calls whose records were erased
 }

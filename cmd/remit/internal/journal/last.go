@@ -158,7 +158,7 @@ func passedOverReason(c *revert.Call) string {
 // maxPassed limits the calls that writePassed names.
 const maxPassed = 5
 
-// writePassed writes the newer calls that --last passed over.
+// writePassed writes the newer calls that --last skipped.
 func writePassed(p cli.Style, w io.Writer, over []passedOver, at *state.Workspace) {
 	for _, c := range over[:min(len(over), maxPassed)] {
 		_, _ = fmt.Fprintf(w, "%s skipped: call %s of %s, %s: %s\n", p.Doubt("·"), c.Call, c.Txn, cli.Printable(c.Tool), c.Why)

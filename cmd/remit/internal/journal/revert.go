@@ -115,7 +115,7 @@ type revertOutput struct {
 	Preview   bool                    `json:"preview,omitempty"`
 	Complete  bool                    `json:"complete"`
 	NotUndone []revert.ResourceResult `json:"not_undone"`
-	// PassedOver lists the newer calls that --last passed over.
+	// PassedOver lists the newer calls that --last skipped.
 	PassedOver []passedOver `json:"passed_over,omitempty"`
 	// Missing lists the gaps of the journal that can hide newer calls.
 	Missing []gap `json:"missing,omitempty"`

@@ -15,7 +15,7 @@ type target struct {
 }
 
 // find returns the ID of the selected transaction, and the newer calls that
-// --last passed over. The ID is empty if there is no last transaction.
+// --last skipped. The ID is empty if there is no last transaction.
 func (t target) find(ctx context.Context, rt *agent.Runtime) (id string, over []passedOver, err error) {
 	if t.last && t.undo {
 		return lastUndo(ctx, rt)

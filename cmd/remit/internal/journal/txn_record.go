@@ -156,7 +156,7 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 
 func lineOf(t *revert.Txn, c *revert.Call) callLine {
 	l := callLine{
-		Call: c.Ref.Call, Tool: c.Tool.Name, Status: render.Status(c), Changes: changesOf(c.Changes), Undone: c.TakenBack(),
+		Call: c.Ref.Call, Tool: c.Tool.Name, Status: render.Status(c), Changes: changesOf(c.Changes), Undone: c.RevertSummary(),
 		Queued: t.End == "" && c.IsHeld(), Erased: erasedOf(c), Feedback: c.Feedback,
 		input: c.Input(),
 	}

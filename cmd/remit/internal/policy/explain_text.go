@@ -45,7 +45,7 @@ func writeConsidered(p cli.Style, w io.Writer, x explainOutput) {
 		lets := none && (c.Set == "allow" || c.Set == "ask" || c.Set == "hold")
 		switch {
 		case c.Decided:
-			_, _ = fmt.Fprintf(w, "%s %s %s gave it\n", p.Good("✓"), c.Set, c.At)
+			_, _ = fmt.Fprintf(w, "%s %s %s matched\n", p.Good("✓"), c.Set, c.At)
 		case lets && c.Outcome == rego.RuleFailed:
 			_, _ = fmt.Fprintf(w, "%s %s %s does not hold: %s\n", p.Doubt("·"), c.Set, c.At, c.Stopped)
 		case lets && c.Outcome == rego.RuleSkipped:
@@ -93,7 +93,7 @@ func writeChange(p cli.Style, w io.Writer, x explainOutput) {
 	for _, e := range x.Change.Edits {
 		if e.At != "" {
 			where := e.At
-			if pack, inside, builtin := policies.Of(where); builtin {
+			if pack, inside, builtin := policies.ParseName(where); builtin {
 				where = inside + " of a copy of the pack (remit policy new --from " + pack + ")"
 			}
 			_, _ = fmt.Fprintf(w, "  add to the rule at %s the condition\n", where)

@@ -25,7 +25,7 @@ type Answer struct {
 	EffectClass effect.Class     `json:"effect_class"`
 	Changes     []tool.Change    `json:"changes"`
 	Verdict     *tool.Verdict    `json:"verdict"`
-	TakenBack   string           `json:"taken_back,omitempty"`
+	Reverted    string           `json:"reverted,omitempty"`
 	Undo        []effect.Result  `json:"undo,omitempty"`
 	Error       *tool.Problem    `json:"error"`
 	Text        string           `json:"text,omitempty"`   // text for the model, if there is no output or a filter adds to it
@@ -37,7 +37,7 @@ func answerOf(n int, o tool.Outcome) Answer {
 	a := Answer{
 		Line: n, Call: o.Call, Txn: o.Txn, Tool: o.Tool, Status: o.Status, Stage: o.Stage, Output: o.Output,
 		Decision: render.DecisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
-		TakenBack: o.Reverted, Undo: o.RevertResults, Error: o.Error, Filter: o.Filter, Ends: o.EndLoop,
+		Reverted: o.Reverted, Undo: o.RevertResults, Error: o.Error, Filter: o.Filter, Ends: o.EndLoop,
 	}
 	if !o.Status.OK() || o.Status == tool.StatusHeld || o.EndLoop != "" {
 		a.Text = o.Text

@@ -53,7 +53,7 @@ type Latency struct {
 // Read counts the calls on a journal, by name and then by the newest call, newest first. It
 // ends with an error where a transaction cannot be told.
 func Read(ctx context.Context, j journal.Journal) ([]ToolStats, error) {
-	rows := map[[2]string]*row{}
+	rows := map[[2]string]*statsRow{}
 	for e, err := range j.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}}) {
 		if err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func Read(ctx context.Context, j journal.Journal) ([]ToolStats, error) {
 				key = [2]string{}
 			}
 			if rows[key] == nil {
-				rows[key] = &row{ToolStats: ToolStats{Name: key[0], Digest: key[1], Feedback: map[provenance.Rating]int{}}}
+				rows[key] = &statsRow{ToolStats: ToolStats{Name: key[0], Digest: key[1], Feedback: map[provenance.Rating]int{}}}
 			}
 			rows[key].add(c)
 		}
@@ -84,13 +84,13 @@ func Read(ctx context.Context, j journal.Journal) ([]ToolStats, error) {
 	return out, nil
 }
 
-// row is a Tool while it is counted.
-type row struct {
+// statsRow is a Tool while it is counted.
+type statsRow struct {
 	ToolStats
 	times times
 }
 
-func (r *row) add(c *revert.Call) {
+func (r *statsRow) add(c *revert.Call) {
 	r.Calls++
 	*r.count(c)++
 	if c.Began.After(r.Last) {
@@ -123,7 +123,7 @@ func verified(c *revert.Call) bool {
 }
 
 // count is the one count that a call belongs to.
-func (r *row) count(c *revert.Call) *int {
+func (r *statsRow) count(c *revert.Call) *int {
 	switch c.Phase {
 	case revert.PhaseErased:
 		return r.erased(c.Erased)
@@ -148,7 +148,7 @@ func (r *row) count(c *revert.Call) *int {
 }
 
 // erased returns the counter for a call whose record is erased.
-func (r *row) erased(e *record.Erased) *int {
+func (r *statsRow) erased(e *record.Erased) *int {
 	switch {
 	case e.Status != "":
 		return r.ended(e.Status)
@@ -160,7 +160,7 @@ func (r *row) erased(e *record.Erased) *int {
 }
 
 // ended is the count of an outcome.
-func (r *row) ended(status string) *int {
+func (r *statsRow) ended(status string) *int {
 	switch status {
 	case "done":
 		return &r.Done

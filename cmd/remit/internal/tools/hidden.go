@@ -18,10 +18,10 @@ type whyRecord struct {
 
 	Offered    bool   `json:"offered"`
 	Deprecated string `json:"deprecated,omitempty"`
-	From       string `json:"from,omitempty"`   // definition file
-	Why        string `json:"why,omitempty"`    // reason if the tool is not offered
-	Unseen     string `json:"unseen,omitempty"` // why such a session does not see the tool and cannot call it
-	Hidden     bool   `json:"hidden"`           // the policy hides the tool
+	From       string `json:"from,omitempty"`          // definition file
+	Why        string `json:"why,omitempty"`           // reason if the tool is not offered
+	Unseen     string `json:"hidden_reason,omitempty"` // why such a session does not see the tool and cannot call it
+	Hidden     bool   `json:"hidden"`                  // the policy hides the tool
 }
 
 // hiddenByPolicy is the result of agent.Session.ToolHiddenReason if only the

@@ -22,15 +22,15 @@ func (m mirroredTool) verify(ctx context.Context, s verify.Subject) verify.Verdi
 	}
 	args, err := binding.FillTemplate(c.Args, parts)
 	if err != nil {
-		return verify.Unclear("what to ask is not known: " + err.Error())
+		return verify.CannotTell("what to ask is not known: " + err.Error())
 	}
 	a, err := m.u.CallReadOnly(ctx, c.Tool, args)
 	if err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	answer, err := canon.Parse(a.Object, canon.DefaultLimits())
 	if err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	parts["answer"] = answer
 	found, err := binding.LookUp("/answer"+c.Applied, parts)
@@ -38,13 +38,13 @@ func (m mirroredTool) verify(ctx context.Context, s verify.Subject) verify.Verdi
 	case errors.Is(err, binding.ErrMissing):
 		return verify.Absent("the server has nothing at " + c.Applied)
 	case err != nil:
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	case len(c.Equals) == 0:
 		return verify.Applied()
 	}
 	want, err := binding.FillTemplate(c.Equals, parts)
 	if err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	got, err := canon.Marshal(found)
 	if err != nil || string(got) != string(want) {

@@ -166,7 +166,7 @@ func TestFolderCallsDenied(t *testing.T) {
 	}
 }
 
-// TestSearchSaysWhatItLeftOut: a file that was named is not passed over in silence, and
+// TestSearchSaysWhatItLeftOut: a file that was named is not skipped in silence, and
 // neither is what the policy denies below a folder.
 func TestSearchSaysWhatItLeftOut(t *testing.T) {
 	dir, tx := session(t)

@@ -123,7 +123,7 @@ func searchAccess(i searchIn) ([]access, error) {
 func searchSpec() tool.Spec {
 	return tool.Spec{
 		Name: "file_search", Tags: []string{"files"},
-		Description: "Find lines in text files below a directory, or in one file. One page: matches, has_more, left_out: entries passed over, by reason (denied, unreadable, link, too_large, not_text).",
+		Description: "Find lines in text files below a directory, or in one file. One page: matches, has_more, left_out: entries skipped, by reason (denied, unreadable, link, too_large, not_text).",
 		Input: object(`"pattern":{"type":"string","minLength":1,"maxLength":1000,"description":"RE2 expression, matched against each line."},
 			"literal":{"type":"boolean","description":"The pattern is plain text."},
 			"glob":{"type":"string","description":"Which files: *.go by name, src/**/*.go by path."},`+dirArgument+pageArgument+rootArgument, `"pattern"`),

@@ -18,7 +18,7 @@ import (
 func verifyWrite(ctx context.Context, s verify.Subject) verify.Verdict {
 	var in writeIn
 	if err := canon.Decode(s.Input, &in); err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	return compare(ctx, s, in.root(), in.Path, []byte(in.Content))
 }
@@ -27,25 +27,25 @@ func verifyWrite(ctx context.Context, s verify.Subject) verify.Verdict {
 func verifyEdit(ctx context.Context, s verify.Subject) verify.Verdict {
 	var in editIn
 	if err := canon.Decode(s.Input, &in); err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	if s.Resources == nil {
-		return verify.Unclear("there is no world to look at")
+		return verify.CannotTell("there is no world to look at")
 	}
 	if in.Old == in.New {
 		return verify.Applied("the edit changes nothing")
 	}
 	resource, err := resourceOf(in.root(), in.Path)
 	if err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	was, err := slurp(s.Resources.Before(ctx, resource))
 	if err != nil {
-		return verify.Unclear("the content from before cannot be read: " + err.Error())
+		return verify.CannotTell("the content from before cannot be read: " + err.Error())
 	}
 	want, err := handle.Replace(was, in.Old, in.New, in.All)
 	if err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	return compare(ctx, s, in.root(), in.Path, want)
 }
@@ -54,15 +54,15 @@ func verifyEdit(ctx context.Context, s verify.Subject) verify.Verdict {
 func verifyDelete(ctx context.Context, s verify.Subject) verify.Verdict {
 	var in deleteIn
 	if err := canon.Decode(s.Input, &in); err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	resource, err := resourceOf(in.root(), in.Path)
 	if err != nil || s.Resources == nil {
-		return verify.Unclear("there is no world to look at")
+		return verify.CannotTell("there is no world to look at")
 	}
 	switch version, err := s.Resources.Version(ctx, resource); {
 	case err != nil:
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	case version == "absent":
 		return verify.Applied("the file is gone")
 	default:
@@ -79,7 +79,7 @@ func verifyCopy(ctx context.Context, s verify.Subject) verify.Verdict { return p
 func pair(ctx context.Context, s verify.Subject, moved bool) verify.Verdict {
 	var in pairIn
 	if err := canon.Decode(s.Input, &in); err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	to, is := there(ctx, s, in.root(), in.To)
 	if !is.known {
@@ -97,7 +97,7 @@ func pair(ctx context.Context, s verify.Subject, moved bool) verify.Verdict {
 	case moved && was.there:
 		return verify.Absent("it is still under its old name")
 	default:
-		return verify.Unclear("something is under the new name, and nothing was recorded that tells what")
+		return verify.CannotTell("something is under the new name, and nothing was recorded that tells what")
 	}
 }
 
@@ -105,7 +105,7 @@ func pair(ctx context.Context, s verify.Subject, moved bool) verify.Verdict {
 func verifyMkdir(ctx context.Context, s verify.Subject) verify.Verdict {
 	var in mkdirIn
 	if err := canon.Decode(s.Input, &in); err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	v, is := there(ctx, s, in.root(), in.Path)
 	switch {
@@ -118,7 +118,7 @@ func verifyMkdir(ctx context.Context, s verify.Subject) verify.Verdict {
 	}
 	resource, err := resourceOf(in.root(), in.Path)
 	if err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	r, err := s.Resources.Open(ctx, resource)
 	switch {
@@ -128,7 +128,7 @@ func verifyMkdir(ctx context.Context, s verify.Subject) verify.Verdict {
 	case errors.Is(err, disk.ErrType):
 		return verify.Applied("the directory was there already")
 	default:
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 }
 
@@ -139,11 +139,11 @@ type pathState struct{ known, there bool }
 func there(ctx context.Context, s verify.Subject, root, path string) (verify.Verdict, pathState) {
 	resource, err := resourceOf(root, path)
 	if err != nil || s.Resources == nil {
-		return verify.Unclear("there is no world to look at"), pathState{}
+		return verify.CannotTell("there is no world to look at"), pathState{}
 	}
 	version, err := s.Resources.Version(ctx, resource)
 	if err != nil {
-		return verify.Unclear(err.Error()), pathState{}
+		return verify.CannotTell(err.Error()), pathState{}
 	}
 	return verify.Verdict{}, pathState{known: true, there: version != "absent"}
 }
@@ -155,7 +155,7 @@ func entryByEntry(ctx context.Context, s verify.Subject) verify.Verdict {
 		version, err := s.Resources.Version(ctx, c.Resource)
 		switch {
 		case err != nil:
-			return verify.Unclear(err.Error())
+			return verify.CannotTell(err.Error())
 		case version == c.After:
 			done++
 		default:
@@ -175,7 +175,7 @@ func entryByEntry(ctx context.Context, s verify.Subject) verify.Verdict {
 func compare(ctx context.Context, s verify.Subject, root, path string, want []byte) verify.Verdict {
 	resource, err := resourceOf(root, path)
 	if err != nil || s.Resources == nil {
-		return verify.Unclear("there is no world to look at")
+		return verify.CannotTell("there is no world to look at")
 	}
 	r, err := s.Resources.Open(ctx, resource)
 	got, err := upTo(len(want), r, err)
@@ -183,7 +183,7 @@ func compare(ctx context.Context, s verify.Subject, root, path string, want []by
 	case errors.Is(err, fs.ErrNotExist):
 		return verify.Absent("the file is not there")
 	case err != nil:
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	case bytes.Equal(got, want):
 		return asRecorded(ctx, s, resource)
 	default:
@@ -211,7 +211,7 @@ func asRecorded(ctx context.Context, s verify.Subject, resource string) verify.V
 	version, err := s.Resources.Version(ctx, resource)
 	switch {
 	case err != nil:
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	case version == last:
 		return verify.Applied(right)
 	case version == first:

@@ -277,7 +277,7 @@ func invoke(t *testing.T, tx *agent.Txn, name string, args tool.Args, want tool.
 	return out
 }
 
-func TestCreatedIsTakenBack(t *testing.T) {
+func TestCreatedIsReverted(t *testing.T) {
 	s := newService(t, nil)
 	rt := runtimeOf(t, s)
 	tx := begin(t, rt)

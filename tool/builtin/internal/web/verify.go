@@ -9,7 +9,7 @@ import (
 // verify asks the service whether what the call made or changed is there.
 func lookAgain(ctx context.Context, s verify.Subject) verify.Verdict {
 	if s.Resources == nil {
-		return verify.Unclear("there is no world to look at")
+		return verify.CannotTell("there is no world to look at")
 	}
 	changes := s.Changes
 	if len(changes) == 0 {
@@ -18,7 +18,7 @@ func lookAgain(ctx context.Context, s verify.Subject) verify.Verdict {
 	last := changes[len(changes)-1] // about what was made, where the answer named it
 	now, err := s.Resources.Version(ctx, last.Resource)
 	if err != nil {
-		return verify.Unclear(err.Error())
+		return verify.CannotTell(err.Error())
 	}
 	switch {
 	case now == last.Before:
@@ -28,7 +28,7 @@ func lookAgain(ctx context.Context, s verify.Subject) verify.Verdict {
 	case s.Phase == verify.AfterUndo && now == "absent":
 		return verify.Absent("the service has it no more")
 	case s.Phase == verify.AfterUndo:
-		return verify.Unclear("the service has another version of it than the call left")
+		return verify.CannotTell("the service has another version of it than the call left")
 	}
 	return verify.Partial("another client changed it after the call")
 }

@@ -32,24 +32,24 @@ INSERT INTO releases (package, version, state) VALUES ('greet', '1.4.1', 'old'),
 INSERT INTO drafts VALUES ('1.5.0', 'capitals'), ('2.0.0', NULL);
 `
 
-// world is all that the agent can change: a working tree with its repository,
+// releaseEnv is all that the agent can change: a working tree with its repository,
 // the database of the packages, the download site, and outgoing mail.
-type world struct {
+type releaseEnv struct {
 	dir  string
-	site *site
+	site *downloadSite
 }
 
-func (w *world) workspace() string { return filepath.Join(w.dir, "workspace") }
-func (w *world) database() string  { return filepath.Join(w.dir, "packages.db") }
-func (w *world) mail() string      { return filepath.Join(w.dir, "mail") }
-func (w *world) state() string     { return filepath.Join(w.dir, "state") }
+func (w *releaseEnv) workspace() string { return filepath.Join(w.dir, "workspace") }
+func (w *releaseEnv) database() string  { return filepath.Join(w.dir, "packages.db") }
+func (w *releaseEnv) mail() string      { return filepath.Join(w.dir, "mail") }
+func (w *releaseEnv) state() string     { return filepath.Join(w.dir, "state") }
 
 // programs are the programs that build a release.
 var programs = []string{"sh", "git", "make", "tar", "sed"}
 
 // newWorld creates one in an empty folder.
-func newWorld(ctx context.Context, dir string) (*world, error) {
-	w := &world{dir: dir}
+func newWorld(ctx context.Context, dir string) (*releaseEnv, error) {
+	w := &releaseEnv{dir: dir}
 	for _, name := range programs {
 		if _, err := exec.LookPath(name); err != nil {
 			return nil, fmt.Errorf("the release is made with %s: %w", name, err)
@@ -68,7 +68,7 @@ func newWorld(ctx context.Context, dir string) (*world, error) {
 }
 
 // makeTree creates the working tree of release 1.4.2, with its repository.
-func (w *world) makeTree(ctx context.Context) error {
+func (w *releaseEnv) makeTree(ctx context.Context) error {
 	err := fs.WalkDir(tree, "tree", func(path string, d fs.DirEntry, err error) error {
 		to := filepath.Join(w.workspace(), strings.TrimPrefix(path, "tree"))
 		if err != nil || d.IsDir() {
@@ -98,7 +98,7 @@ func (w *world) makeTree(ctx context.Context) error {
 }
 
 // sql runs statements as the application, or as another authorized user.
-func (w *world) sql(ctx context.Context, statements string) error {
+func (w *releaseEnv) sql(ctx context.Context, statements string) error {
 	db, err := sql.Open("sqlite", w.database())
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ type snapshot map[string]map[string]string
 // parts are the parts of a world, in the order of output.
 var parts = []string{"tree", "database", "service"}
 
-func (w *world) snapshot(ctx context.Context) (snapshot, error) {
+func (w *releaseEnv) snapshot(ctx context.Context) (snapshot, error) {
 	files, err := w.files()
 	rows, rowsErr := w.rows(ctx)
 	return snapshot{"tree": files, "database": rows, "service": w.site.state()}, errors.Join(err, rowsErr)
@@ -121,7 +121,7 @@ func (w *world) snapshot(ctx context.Context) (snapshot, error) {
 
 // files describes everything in the working tree, .git included: type, mode,
 // bytes, target of a link, and time of a file.
-func (w *world) files() (map[string]string, error) {
+func (w *releaseEnv) files() (map[string]string, error) {
 	all := map[string]string{}
 	return all, filepath.WalkDir(w.workspace(), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -155,7 +155,7 @@ func (w *world) files() (map[string]string, error) {
 // rows dumps the database: its schema, and each row of each table, except for
 // the table remit_ops. That one belongs to remit, and shows after a crash which
 // calls have committed.
-func (w *world) rows(ctx context.Context) (all map[string]string, err error) {
+func (w *releaseEnv) rows(ctx context.Context) (all map[string]string, err error) {
 	db, err := sql.Open("sqlite", w.database())
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func differences(a, b map[string]string) (names []string) {
 }
 
 // mails returns the number of sent messages.
-func (w *world) mails() int {
+func (w *releaseEnv) mails() int {
 	entries, err := os.ReadDir(w.mail())
 	if err != nil {
 		return -1

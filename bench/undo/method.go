@@ -20,9 +20,9 @@ const (
 	cannot = "cannot"
 )
 
-// way is one method of undo in one world. A killed method is started again
+// undoMethod is one method of undo in one world. A killed method is started again
 // before its next request.
-type way interface {
+type undoMethod interface {
 	do(s step) string                            // done, failed or unknown
 	killIn(do func() string, when func()) string // do, and SIGKILL to all of its processes after when returns
 	end()                                        // the agent is done
@@ -32,16 +32,16 @@ type way interface {
 	close()
 }
 
-// contestant creates a method in a world.
-type contestant struct {
+// methodFactory creates a method in a world.
+type methodFactory struct {
 	name, about string
-	begin       func(w *world, store string) (way, error)
+	begin       func(w *testEnv, store string) (undoMethod, error)
 }
 
-func ways(command string) []contestant {
-	list := []contestant{{"remit", "the command: sandbox, journal, versions", func(w *world, store string) (way, error) { return newRemit(command, w, store) }}}
-	for _, s := range standIns() {
-		list = append(list, contestant{s.name, s.about, func(w *world, store string) (way, error) { return newStandIn(s.name, w, store) }})
+func undoMethods(command string) []methodFactory {
+	list := []methodFactory{{"remit", "the command: sandbox, journal, versions", func(w *testEnv, store string) (undoMethod, error) { return newRemit(command, w, store) }}}
+	for _, s := range baselines() {
+		list = append(list, methodFactory{s.name, s.about, func(w *testEnv, store string) (undoMethod, error) { return newBaseline(s.name, w, store) }})
 	}
 	return list
 }
@@ -108,7 +108,7 @@ allow contains "the bench lets everything run" if true
 
 // newRemit writes remit's configuration: a policy, and the compensations of the
 // service's calls.
-func newRemit(command string, w *world, store string) (way, error) {
+func newRemit(command string, w *testEnv, store string) (undoMethod, error) {
 	at := w.service.at
 	text := map[string]any{"type": "object", "properties": map[string]any{"text": map[string]any{"type": "string"}}, "required": []string{"text"}, "additionalProperties": false}
 	item := map[string]any{"type": "object", "properties": map[string]any{"item": map[string]any{"type": "string"}}, "required": []string{"item"}, "additionalProperties": false}

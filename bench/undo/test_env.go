@@ -19,24 +19,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// world is the environment of an agent: a folder with a repository, a folder
+// testEnv is the environment of an agent: a folder with a repository, a folder
 // beside it, a database, and a service.
-type world struct {
+type testEnv struct {
 	dir, workspace, outside, database, store string
 
 	service *service
 	full    bool // the workspace is a small file system
 }
 
-func worldAt(dir string) *world {
-	return &world{
+func testEnvAt(dir string) *testEnv {
+	return &testEnv{
 		dir: dir, workspace: filepath.Join(dir, "ws"), outside: filepath.Join(dir, "outside"),
 		database: filepath.Join(dir, "app.db"), store: filepath.Join(dir, "store"),
 	}
 }
 
-func newWorld(dir string, small bool) (*world, error) {
-	w := worldAt(dir)
+func newTestEnv(dir string, small bool) (*testEnv, error) {
+	w := testEnvAt(dir)
 	for _, d := range []string{w.workspace, w.outside, w.store} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func newWorld(dir string, small bool) (*world, error) {
 	return w, err
 }
 
-func (w *world) close() (err error) {
+func (w *testEnv) close() (err error) {
 	if w.service != nil {
 		err = w.service.close()
 	}
@@ -66,9 +66,9 @@ func (w *world) close() (err error) {
 	return errors.Join(err, os.RemoveAll(w.dir))
 }
 
-func (w *world) path(name string) string { return filepath.Join(w.workspace, name) }
+func (w *testEnv) path(name string) string { return filepath.Join(w.workspace, name) }
 
-func (w *world) makeTree() error {
+func (w *testEnv) makeTree() error {
 	var err error
 	put := func(name, content string, mode os.FileMode) {
 		path := w.path(name)
@@ -95,7 +95,7 @@ func (w *world) makeTree() error {
 }
 
 // sh runs a script in the workspace, as another actor.
-func (w *world) sh(script string) error {
+func (w *testEnv) sh(script string) error {
 	cmd := exec.Command("sh", "-ec", script)
 	cmd.Dir, cmd.Env = w.workspace, gitEnv()
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -108,7 +108,7 @@ func gitEnv() []string {
 	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 }
 
-func (w *world) makeRows() error {
+func (w *testEnv) makeRows() error {
 	return w.sql(`CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, age INT);
 		INSERT INTO users VALUES (1, 'ann', 30), (2, 'bob', 40), (3, 'cyd', NULL);
 		CREATE TABLE posts (id INTEGER PRIMARY KEY, author INT, text TEXT);
@@ -116,7 +116,7 @@ func (w *world) makeRows() error {
 }
 
 // sql runs statements, as another actor.
-func (w *world) sql(statements string) error {
+func (w *testEnv) sql(statements string) error {
 	db, err := sql.Open("sqlite", w.database)
 	if err != nil {
 		return err
