@@ -230,7 +230,7 @@ func TestNobodyToAsk(t *testing.T) {
 	o, err := w.begin(t).Invoke(t.Context(), "one", "")
 	require.ErrorIs(t, err, tool.ErrDenied, o.Text)
 	require.Equal(t, "approver", o.Stage)
-	require.Contains(t, o.Error.Why, "nobody is there to ask")
+	require.Contains(t, o.Error.Why, "there is no approver")
 	require.Contains(t, o.Error.Fix, "agent.Approve")
 	require.Contains(t, o.Error.Fix, "agent.Wait")
 }

@@ -114,8 +114,8 @@ func TestRefusedQuestion(t *testing.T) {
 		reason perm.Reason
 		fix    string
 	}{
-		"asked by a rule": {rule, "let somebody else approve it, or change the rule that asks"},
-		"asked by none":   {remits, "let somebody else approve it"},
+		"asked by a rule": {rule, "let another person approve it, or change the rule that asks"},
+		"asked by none":   {remits, "let another person approve it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine := perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
@@ -239,7 +239,7 @@ func TestNobodyAnswersInTime(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, tool.ErrDenied, o.Text)
-			require.Contains(t, o.Error.Why, "nobody answered within 1m0s")
+			require.Contains(t, o.Error.Why, "no approver answered within 1m0s")
 			require.Equal(t, time.Minute, time.Since(began))
 			require.ErrorIs(t, rt.Answer(t.Context(), agent.Answer{Call: o.Call, Approved: true, By: "boss"}), tool.ErrInvalid, "it waits no more")
 		}))

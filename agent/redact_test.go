@@ -162,7 +162,7 @@ func TestARedactedCallThatMustBeKeptIsRefused(t *testing.T) {
 	tx := begin(t, newSession(t, rt))
 	out, err := tx.Invoke(ctx, "asked", tool.Args{"token": secret})
 	require.ErrorIs(t, err, tool.ErrDenied)
-	require.Contains(t, out.Error.Why, "redacts /args/token, /output/issued/0, so the call cannot be kept until somebody approves it")
+	require.Contains(t, out.Error.Why, "redacts /args/token, /output/issued/0, so the call cannot be kept until a person approves it")
 	out, err = tx.Invoke(ctx, "undoes", tool.Args{"token": secret})
 	require.ErrorIs(t, err, tool.ErrDenied)
 	require.Contains(t, out.Error.Why, "the tool's own Revert would need it")

@@ -134,7 +134,7 @@ func (rt *Runtime) ResolveUnknown(ctx context.Context, call string, d record.Dec
 	case err != nil:
 		return err
 	case d.By == who.ID:
-		return fmt.Errorf("%q asked for the call, so somebody else must record its outcome: %w", d.By, tool.ErrDenied)
+		return fmt.Errorf("%q asked for the call, so another person must resolve it: %w", d.By, tool.ErrDenied)
 	}
 	return rt.services.Reverter.ResolveUnknown(ctx, call, d)
 }

@@ -163,7 +163,7 @@ func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *approva
 	defer cancel()
 	said, err := c.req.Session.Elicit(asking, q.form(out))
 	if err != nil {
-		c.s.opts.Log.Info("nobody answered", "call", out.Call, "error", err)
+		c.s.opts.Log.Info("no approver answered", "call", out.Call, "error", err)
 		return c.result(out), nil
 	}
 	if answered, err := c.take(ctx, q, said); err != nil {
@@ -194,7 +194,7 @@ func (c *call) askInside(ctx context.Context, asked ctxperm.ApprovalRequest) {
 		_, err = c.take(ctx, q, answer)
 	}
 	if err != nil && ctx.Err() == nil {
-		c.s.opts.Log.Info("nobody at the client answered what a running call asks", "call", asked.Call, "error", err)
+		c.s.opts.Log.Info("the client did not answer the request of a running call", "call", asked.Call, "error", err)
 	}
 }
 

@@ -32,7 +32,7 @@ func (t Tool) NotConfiguredReason() string {
 	case t.t.settings == nil:
 		return ""
 	default:
-		return "nobody has given it its settings yet"
+		return "it has no settings yet"
 	}
 }
 

@@ -77,10 +77,10 @@ func TestLoginCommand(t *testing.T) {
 		require.NotContains(t, tool.Name, "far__")
 	}
 	require.NoError(t, cs.Close())
-	hint := regexp.MustCompile(`server far needs a login: it wants one, and nobody has logged in; run: remit ([^"\n]+)`).FindStringSubmatch(told.String())
+	hint := regexp.MustCompile(`server far needs a login: it requires one, and there is no login; run: remit ([^"\n]+)`).FindStringSubmatch(told.String())
 	require.NotNil(t, hint, told.String())
 	_, found, _ := h.run(t, "doctor", "--workspace", h.workspace, "--state", h.state)
-	require.Contains(t, found, "server far needs a login: it wants one, and nobody has logged in")
+	require.Contains(t, found, "server far needs a login: it requires one, and there is no login")
 	require.Contains(t, found, "remit "+hint[1])
 
 	code, out, errs := h.run(t, append(strings.Fields(hint[1]), "--json")...)

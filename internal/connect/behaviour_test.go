@@ -183,7 +183,7 @@ func TestForeignChangesStay(t *testing.T) {
 			func(string) string {
 				return "{\n  \"starts\": 99,\n  \"mcpServers\": {\n    // the files\n    \"fs\": {\"command\": \"fs\"},\n    \"git\": {\"command\": \"git\"} // all\n  },\n  \"end\": false\n}\n"
 			},
-			"what connecting put in is taken out",
+			"what remit connect added is removed",
 		},
 		{
 			"a server more",
@@ -193,7 +193,7 @@ func TestForeignChangesStay(t *testing.T) {
 			func(string) string {
 				return "{\n  \"starts\": 1,\n  \"mcpServers\": {\n    \"new\": {\"command\": \"new\"},\n    // the files\n    \"fs\": {\"command\": \"fs\"},\n    \"git\": {\"command\": \"git\"} // all\n  },\n  \"end\": true\n}\n"
 			},
-			"what connecting put in is taken out",
+			"what remit connect added is removed",
 		},
 		{
 			"a server of a name that was there",
@@ -227,7 +227,7 @@ func TestForeignChangesStay(t *testing.T) {
 			func(string) string {
 				return "{\n  \"x\": 1,\n  \"mcpServers\": {\n    \"fs\": {\n      \"command\": \"fs\"\n    },\n    \"git\": {\n      \"command\": \"git\"\n    }\n  }\n}"
 			},
-			"what connecting put in is taken out",
+			"what remit connect added is removed",
 		},
 		{"it is empty", func(string) string { return "" }, func(string) string { return "" }, "it is empty now"},
 	} {

@@ -170,7 +170,7 @@ func (c Client) step(p Environment, src source, off disabled) (s *step, err erro
 			return s, err
 		}
 		if !exact && !bytes.Equal(s.base, s.held.text) {
-			s.report.Notes = append(s.report.Notes, "somebody changed it since it was connected: it is connected anew, and goes back to what it would be now")
+			s.report.Notes = append(s.report.Notes, "it changed since it was connected: it is connected anew, and disconnecting restores this version")
 		}
 	}
 	s.after = s.base

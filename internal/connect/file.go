@@ -65,7 +65,7 @@ func plain(err error) string {
 func (h *loadedFile) writable() error {
 	refuse := func(text string) error { return &FileError{Path: h.path, Text: text} }
 	if h.info.Mode().Perm()&0o200 == 0 {
-		return refuse("it is read-only: whoever made it so does not want it changed; make it writable (chmod u+w) and try again")
+		return refuse("it is read-only; to allow the change, make it writable (chmod u+w) and try again")
 	}
 	root, err := disk.OpenRoot(filepath.Dir(h.real))
 	if err != nil {

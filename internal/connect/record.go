@@ -179,7 +179,7 @@ func (p Environment) before(r *record, text []byte) (was []byte, exact bool, not
 	case bytes.Equal(was, text):
 		notes = append(notes, "it does not lead to the gateway any more: it stays as it is")
 	default:
-		notes = append(notes, "somebody changed it since it was connected: what connecting put in is taken out, the rest stays")
+		notes = append(notes, "it changed since it was connected: what remit connect added is removed, the rest stays")
 	}
 	return was, false, append(notes, more...), err
 }

@@ -28,7 +28,7 @@ func RewriteFile(path string, edit func(text []byte) ([]byte, error)) (backup st
 			return backup, err
 		}
 	}
-	return "", fmt.Errorf("somebody keeps writing it: %w", err)
+	return "", fmt.Errorf("another process keeps writing it: %w", err)
 }
 
 func rewrite(path string, edit func(text []byte) ([]byte, error)) (backup string, err error) {

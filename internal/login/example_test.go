@@ -39,8 +39,8 @@ func Example() {
 	fmt.Println(kept[0].Needs)
 	// Output:
 	// tickets true
-	// server tickets needs a login: it wants one, and nobody has logged in; run: my login tickets
-	// it wants one, and nobody has logged in
+	// server tickets needs a login: it requires one, and there is no login; run: my login tickets
+	// it requires one, and there is no login
 }
 
 func check(err error) {

@@ -161,7 +161,7 @@ func (h *handler) renew(ctx context.Context, used string, challenge []string) (r
 	case r.Access == "" && r.Needs != "":
 		return r, h.need(r, r.Needs, challenge)
 	case r.Access == "":
-		return r, h.need(r, "it wants one, and nobody has logged in", challenge)
+		return r, h.need(r, "it requires one, and there is no login", challenge)
 	case challenge != nil && r.Access == used && time.Since(r.Issued) < fresh:
 		return r, h.need(r, "it refuses the token that it was just given", challenge)
 	case r.Refresh == "":

@@ -25,7 +25,7 @@ import (
 // TestLogin: a person logs in, and the gateway gets in. What is kept is for its owner alone, and what is told holds nothing of it.
 func TestLogin(t *testing.T) {
 	h := newHouse(t, logintest.Rules{Expires: 3600, Scopes: []string{"a", "b"}, SaysIss: true, Iss: "own"})
-	require.ErrorContains(t, h.call(t.Context(), h.URL), "server s needs a login: it wants one, and nobody has logged in; run: remit gateway login s")
+	require.ErrorContains(t, h.call(t.Context(), h.URL), "server s needs a login: it requires one, and there is no login; run: remit gateway login s")
 	k := h.in()
 	require.Equal(t, login.LoginInfo{Server: "s", URL: h.URL, Resource: h.URL, Scopes: []string{"a", "b"}, Expires: k.Expires, Renews: true}, k)
 	require.WithinRange(t, k.Expires, time.Now().Add(50*time.Minute), time.Now().Add(70*time.Minute))
@@ -82,7 +82,7 @@ func TestLoginThatFails(t *testing.T) {
 		"no token":                      {logintest.Rules{Status: http.StatusInternalServerError, Body: "SECRET"}, "gives no token: status 500"},
 		"a token that is none":          {logintest.Rules{Status: http.StatusOK, Body: `{"access_token": SECRET`}, "gives no token"},
 		"a registration that is none":   {logintest.Rules{Body: `{"client_id": SECRET`}, `does not register the gateway; register one by hand, and give its "clientId"`},
-		"nobody is registered":          {logintest.Rules{Clients: map[string]string{}}, "registers nobody"},
+		"nobody is registered":          {logintest.Rules{Clients: map[string]string{}}, "registers no clients"},
 		"the server wants another one":  {logintest.Rules{Deaf: true}, "does not take the token that it was just given"},
 		"the server wants a better one": {logintest.Rules{Wants: "more"}, "does not take the token that it was just given"},
 	} {

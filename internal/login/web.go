@@ -110,7 +110,7 @@ func plain(err error) error {
 	case strings.Contains(text, "register client"):
 		return errors.New("the authorization server does not register the gateway" + unregistered)
 	case strings.Contains(text, "no configured client registration"):
-		return errors.New("the authorization server does not know the gateway, and registers nobody" + unregistered)
+		return errors.New("the authorization server does not know the gateway, and registers no clients" + unregistered)
 	case strings.Contains(text, "token exchange"):
 		return errors.New("the authorization server gives no token: its answer is none")
 	}

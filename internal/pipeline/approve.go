@@ -47,7 +47,7 @@ func (l *Pipeline) approve(ctx context.Context, a admitted, asked []perm.Resourc
 		what = "that the call may " + firstOf(asked)
 	}
 	if l.p.Approver == nil {
-		return unanswered("a person must approve " + what + ", and nobody is there to ask: " + reasonText(d))
+		return unanswered("a person must approve " + what + ", and there is no approver: " + reasonText(d))
 	}
 	ask := l.question(a, asked, d)
 	if err := l.p.Host.Point(ctx, "tool.approve"); err != nil {
@@ -260,7 +260,7 @@ func (l *Pipeline) judge(asked *record.Asked, answered *record.Answered, now, ch
 	case asked.Digest != now:
 		return nil, false, changed
 	case l.p.Host.Now().After(asked.Expires):
-		return nil, false, "nobody approved it in time"
+		return nil, false, "no approval came in time"
 	case answered == nil:
 		return nil, true, ""
 	case answered.Digest != asked.Digest:
@@ -351,7 +351,7 @@ func pendingProblem(p permitted) *tool.Problem {
 		}
 	}
 	if changes {
-		out.Why = "somebody must see what the call wants to change: " + out.Why
+		out.Why = "a person must see what the call wants to change:  " + out.Why
 		out.Fix = "a person looks at what it wants to change, and answers; then it runs again"
 	}
 	if text := (&record.Asked{Approvals: before}).Earlier(); text != "" {

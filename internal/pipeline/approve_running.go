@@ -131,7 +131,7 @@ func (l *Pipeline) earlier(p permitted, ask ctxperm.ApprovalRequest) *record.App
 }
 
 // errNoAnswer ends a wait for an answer.
-var errNoAnswer = errors.New("nobody answered in time")
+var errNoAnswer = errors.New("no approver answered in time")
 
 // answerTime returns how long a running call of the tool waits for one answer.
 func (l *Pipeline) answerTime(t tool.Tool) time.Duration {
@@ -172,7 +172,7 @@ func (l *Pipeline) waitFor(ctx context.Context, live *callstate.Call, p permitte
 	case ctx.Err() != nil: // the call ended, not the wait
 		return nil, context.Cause(ctx)
 	case errors.Is(err, errNoAnswer):
-		return nil, refuse(fmt.Sprintf("a person must approve that the call may %s, and nobody answered within %s: %s", firstOf(ask.Accesses), limit, reasonText(p.decision)), true)
+		return nil, refuse(fmt.Sprintf("a person must approve that the call may %s, and no approver answered within %s: %s", firstOf(ask.Accesses), limit, reasonText(p.decision)), true)
 	default:
 		return nil, refuse("the answer cannot be read: "+err.Error(), true)
 	}

@@ -389,7 +389,7 @@ func howToAllow(d *callstate.DeniedError, t tool.Tool) string {
 	case d.Stage == "approver" && d.Unanswered:
 		return "call it where a person can answer (agent.Approve or agent.Wait; remit run --on-ask prompt or wait)" + orTheRule(d, ", ")
 	case d.Stage == "approver":
-		return "let somebody else approve it" + orTheRule(d, ", ")
+		return "let another person approve it" + orTheRule(d, ", ")
 	case d.Broken:
 		return "mend the policy: until it can decide, it refuses this call, whatever a rule allows"
 	case d.Access.Resource == "":

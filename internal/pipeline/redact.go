@@ -293,7 +293,7 @@ func (v *redaction) kept(t tool.Tool, waits, held bool) string {
 		return fmt.Sprintf("the policy redacts %s, and the tool's own Revert would need it to take the call back", strings.Join(hides, ", "))
 	}
 	if waits && v.hidesInput() {
-		return fmt.Sprintf("the policy redacts %s, so the call cannot be kept until somebody approves it", strings.Join(hides, ", "))
+		return fmt.Sprintf("the policy redacts %s, so the call cannot be kept until a person approves it", strings.Join(hides, ", "))
 	}
 	if held && v.hidesInput() {
 		return fmt.Sprintf("the policy redacts %s, so the call cannot be kept until its transaction commits", strings.Join(hides, ", "))

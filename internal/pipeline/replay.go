@@ -85,7 +85,7 @@ func (l *Pipeline) otherCall(c *revert.Call, req Request) string {
 		return ""
 	}
 	if c.Phase == revert.PhaseErased {
-		return "its records were erased, so that nobody can say whether this is the same call"
+		return "its records were erased, so it is unknown whether this is the same call"
 	}
 	v, err := toolaccess.Decode(req.Input, documentLimits(l.p.Limits))
 	if err != nil {

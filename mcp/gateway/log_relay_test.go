@@ -203,5 +203,5 @@ func TestSubscribeAgain(t *testing.T) {
 	h = newHouse(t)
 	h.open(map[string]string{"s": h.scripted(aLibrary...)}, "")
 	_, err = h.gateway.Subscribe(t.Context(), "x://1")
-	require.ErrorContains(t, err, "server s tells nobody of changes")
+	require.ErrorContains(t, err, "server s does not support subscriptions")
 }

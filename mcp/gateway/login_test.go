@@ -50,7 +50,7 @@ func (d *door) entry() map[string]string {
 
 func (d *door) authorize(o *gateway.Options) { o.Authorize = d.store.Handler }
 
-const notLoggedIn = "server s needs a login: it wants one, and nobody has logged in; run: remit gateway login s"
+const notLoggedIn = "server s needs a login: it requires one, and there is no login; run: remit gateway login s"
 
 // TestLoginIsWanted: a gateway whose server wants a login says so and goes on; once somebody has logged in, it has the server's tools.
 func TestLoginIsWanted(t *testing.T) {

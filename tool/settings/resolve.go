@@ -225,7 +225,7 @@ func (st *Status) choose(p tool.Param, locked, user, preset *setting, from Sourc
 		return effectiveValue{setting{value: v}, Default, ""}, err == nil
 	case p.Required:
 		fix := fmt.Sprintf("set it: {\"schemaVersion\":1,\"tools\":{%q:{%q:%s}}}", st.Tool, p.Name, example(p))
-		st.Problems = append(st.Problems, Problem{Check: "required", Setting: p.Name, Why: "it is required, and nobody set it", Fix: fix})
+		st.Problems = append(st.Problems, Problem{Check: "required", Setting: p.Name, Why: "it is required, and not set", Fix: fix})
 	}
 	return effectiveValue{}, false
 }

@@ -98,7 +98,7 @@ func TestWhatIsWrongWithSettings(t *testing.T) {
 	for name, test := range map[string]struct {
 		user, check, setting, want string
 	}{
-		"nothing set":       {`{}`, "required", "token", `setting "token": it is required, and nobody set it`},
+		"nothing set":       {`{}`, "required", "token", `setting "token": it is required, and not set`},
 		"text for a secret": {`{"token": "` + token + `"}`, "secret", "token", `user.json:1:50: setting "token": it is secret: valid is a reference such as "secret://name", never the secret itself`},
 		"number for it":     {`{"token": 1}`, "secret", "token", "never the secret itself"},
 		"a whole store":     {`{"token": "secret://*"}`, "secret", "token", "never the secret itself"},
@@ -231,12 +231,12 @@ func TestNotConfiguredIsNotOffered(t *testing.T) {
 	require.Empty(t, shown)
 	out, err := d.tx.Invoke(t.Context(), "forecast", "today")
 	require.ErrorIs(t, err, tool.ErrInvalid)
-	require.Equal(t, "tool forecast is not configured: nobody has given it its settings yet (remit tools --why forecast says what is missing)", out.Error.Why)
+	require.Equal(t, "tool forecast is not configured: it has no settings yet (remit tools --why forecast says what is missing)", out.Error.Why)
 
 	require.NoError(t, d.rt.SetTools(configured(t, `{"days":1}`)))
 	out, err = d.tx.Invoke(t.Context(), "forecast", "today")
 	require.ErrorIs(t, err, tool.ErrInvalid)
-	require.Contains(t, out.Error.Why, `setting "token": it is required, and nobody set it`)
+	require.Contains(t, out.Error.Why, `setting "token": it is required, and not set`)
 
 	require.NoError(t, d.rt.SetTools(configured(t, `{"token":"secret://weather"}`)))
 	shown, err = s.Tools(t.Context())

@@ -38,7 +38,7 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 			"characters of it; without one the calls that wait are listed. Whoever approves what a call's program wants to change\n" +
 			"names, with --request, what they looked at: remit pending CALL says it.\n\n" +
 			"The call goes on by itself where its server runs, and else by remit resume, or with --resume at once; a transaction of one\n" +
-			"call is committed then. It must be somebody else than the one who asked, at a terminal that the agent did not start;\n" +
+			"call is committed then. It must be another person than the one who asked, at a terminal that the agent did not start;\n" +
 			"remit approval shows what holds here, and changes it.\n\n" +
 			"Exit codes: 0 approved (with --resume that of remit resume); 2 usage, such as a call that does not wait or whose time is\n" +
 			"up; 3 approvals are not taken from here.",

@@ -24,7 +24,7 @@ func SettleCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resolve CALL applied|absent --why TEXT", Short: "Record the outcome of a call whose outcome is unknown",
 		Long: "Writes down, in the name of the user that the operating system says you are, what you found: applied, the effect is there\n" +
-			"and can be reverted like any other; absent, it is not. There is no default. It must be somebody else than the one who\n" +
+			"and can be reverted like any other; absent, it is not. There is no default. It must be another person than the one who\n" +
 			"asked for the call, at a terminal that the agent did not start, as for an approval.",
 		Args: cli.WantIDs(2, 2, "the id of one call, and applied or absent"),
 		RunE: func(cmd *cobra.Command, args []string) error {

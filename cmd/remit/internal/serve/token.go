@@ -24,7 +24,7 @@ func TokenCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "token --principal ID [--role R]… [flags]", Short: "Make a session for a client of remit serve --http, and say its token",
 		Long: "Makes a session, and writes the token by which a client of remit serve --http acts in it: to standard output, or to a file\n" +
-			"that only you can read. Whoever has the token acts as --principal. Give it the roots and files of tools that the server has: a\n" +
+			"that only you can read. A client with the token acts as --principal. Give it the roots and files of tools that the server has: a\n" +
 			"session holds what there was when it was made, and no more than the server has. Without --config it holds the MCP servers\n" +
 			"of the gateway that the state folder served last. It ends after --for; remit grants revoke takes it away before.",
 		Args: cli.NoArgs,

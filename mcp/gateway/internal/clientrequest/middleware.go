@@ -97,12 +97,12 @@ func (w *Forwarder) unattributedReason(x *wire.Exchange) error {
 	why := "no call is under way that this is for"
 	switch {
 	case lost:
-		why = "a call was given up before it was answered, and nobody can tell for which one this is; the server would have to be started again"
+		why = "a call was given up before it was answered, and it is unknown for which call this is; restart the server"
 	case len(tools) > 1:
 		w.RunExclusively(tools)
-		why = fmt.Sprintf("several calls are under way (%s), and nobody can tell for which one this is; they are made one at a time from now on", printable(tools))
+		why = fmt.Sprintf("several calls are under way (%s), and it is unknown for which call this is; from now on the gateway makes one call at a time", printable(tools))
 	}
-	w.Log.Warn("what a server asks its client is asked of nobody", "server", w.Server.Name, "why", why)
+	w.Log.Warn("a request of a server to its client is refused", "server", w.Server.Name, "why", why)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: why}
 }
 

@@ -36,7 +36,7 @@ func (w *Forwarder) PageRequired(ctx context.Context, f *wire.InFlightCall, e *j
 			data.Elicitations[i], err = w.elicitation(ctx, f, p)
 		}
 		if err != nil {
-			return fmt.Errorf("server %s wants a page to be opened first, which nobody is asked for: %w", w.Server.Name, err)
+			return fmt.Errorf("server %s wants a page to be opened first, which cannot be asked for: %w", w.Server.Name, err)
 		}
 		f.Records = append(f.Records, wire.ClientRequestRecord{Method: wire.MethodElicit})
 	}

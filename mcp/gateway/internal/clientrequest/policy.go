@@ -51,7 +51,9 @@ type deniedError struct {
 }
 
 // Error names the client feature and the reason.
-func (e *deniedError) Error() string { return fmt.Sprintf("nobody is asked for %s: %v", e.what, e.why) }
+func (e *deniedError) Error() string {
+	return fmt.Sprintf("the request for %s is refused: %v", e.what, e.why)
+}
 
 // decide evaluates the policy. The journal records a denial too.
 func (w *Forwarder) decide(ctx context.Context, f *wire.InFlightCall, method string, a config.ClientFeature, how string) error {
@@ -62,14 +64,14 @@ func (w *Forwarder) decide(ctx context.Context, f *wire.InFlightCall, method str
 	switch {
 	case err != nil:
 	case f.Permit == nil:
-		err = errors.New("nobody decides here what a server may ask")
+		err = errors.New("no policy here decides what a server may ask")
 	default:
 		err = f.Permit(ctx, perm.Access(perm.AskClient, r.String()))
 	}
 	if err == nil {
 		return nil
 	}
-	w.Log.Warn("what a server asks its client is asked of nobody", "server", w.Server.Name, "what", string(a)+"/"+how, "why", err)
+	w.Log.Warn("a request of a server to its client is refused", "server", w.Server.Name, "what", string(a)+"/"+how, "why", err)
 	f.Records = append(f.Records, wire.ClientRequestRecord{Method: method, Answer: notAsked})
 	return errors.Join(&deniedError{what: string(a), why: err}, f.Note(ctx, f.Records))
 }

@@ -59,7 +59,7 @@ func (u *Upstream) Subscribe(ctx context.Context, uri string) (end func(), err e
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	}
 	if r := s.cs.InitializeResult(); r == nil || r.Capabilities == nil || r.Capabilities.Resources == nil || !r.Capabilities.Resources.Subscribe {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "server " + u.Server.Name + " tells nobody of changes"}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "server " + u.Server.Name + " does not support subscriptions"}
 	}
 	select {
 	case u.watches.turn <- struct{}{}:
@@ -117,7 +117,7 @@ func (u *Upstream) resubscribe(s *Conn) {
 	defer func() { <-u.watches.turn }()
 	for _, uri := range u.watches.uris() {
 		if err := u.subscribe(context.Background(), s, uri); err != nil {
-			u.Shared.Log.Warn("nobody is told any more when a resource changes", "server", u.Server.Name, "uri", uri, "error", err)
+			u.Shared.Log.Warn("subscribers no longer hear of changes of a resource", "server", u.Server.Name, "uri", uri, "error", err)
 			continue
 		}
 		u.Shared.Updated(uri)

@@ -140,7 +140,7 @@ func (b *bodyReader) message(data []byte) {
 
 // forNobody replaces a response that its caller gave up. A truncated response
 // would end the connection, and with it other calls.
-const forNobody = `{"jsonrpc":"2.0","id":"given up","error":{"code":-32000,"message":"nobody waits for the answer any more"}}`
+const forNobody = `{"jsonrpc":"2.0","id":"given up","error":{"code":-32000,"message":"no call waits for this answer any more"}}`
 
 // readWhole passes on a message that is no stream.
 func (b *bodyReader) readWhole(p []byte) (int, error) {

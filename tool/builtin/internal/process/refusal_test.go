@@ -323,7 +323,7 @@ func TestPreview(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrDenied)
 	require.Contains(t, o.Error.Why, "not like this")
 	require.Equal(t, "Denied: the approver refused it. Repeating the call cannot help.", o.Text, "what let it run is no reason for a denial")
-	require.Equal(t, "let somebody else approve it", o.Error.Fix)
+	require.Equal(t, "let another person approve it", o.Error.Fix)
 	equal(t, before, listing(t, w.dir, true), "nothing happened")
 	for _, line := range []string{"-aaa", "+bbb", "workspace/b", "deleted file", "workspace/src"} {
 		require.Contains(t, seen.Preview, line)

@@ -275,7 +275,7 @@ func TestWaitWithMore(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, tool.ErrDenied, out.Text)
-			require.Contains(t, out.Error.Why, "nobody answered within")
+			require.Contains(t, out.Error.Why, "no approver answered within")
 			require.NoFileExists(t, filepath.Join(w.dir, "mine"))
 			require.NoFileExists(t, filepath.Join(w.dir, "theirs"))
 		})
@@ -344,7 +344,7 @@ func TestWaitWithNetwork(t *testing.T) {
 		require.NoError(t, err)
 		out, err := tx.Invoke(t.Context(), "sends", "")
 		require.ErrorIs(t, err, tool.ErrUnknown, "%s: %s", how, out.Text)
-		require.Contains(t, out.Error.Why, "nobody answered within")
+		require.Contains(t, out.Error.Why, "no approver answered within")
 		require.NoFileExists(t, filepath.Join(w.dir, "new"))
 	}
 }
