@@ -1,10 +1,20 @@
 package guides_test
 
 import (
+	"context"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/tool"
+
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+
+	"github.com/remit-dev/remit/perm/rego"
+
+	"github.com/remit-dev/remit/agent"
 )
 
 // TestPolicies builds the policy of the guide step by step, and checks its
@@ -45,4 +55,30 @@ func TestPolicies(t *testing.T) {
 	p.sh(5, "remit run --workspace shop --policy policy --on-ask approve-unsafe one.jsonl")
 	_, err := os.Stat(p.dir + "/shop/src/config/site.ini")
 	require.NoError(t, err, "a person approved, and the postcondition holds it all the same")
+}
+
+// TestHoldRecipe: a held mail leaves with the commit, and not at all with a
+// revert.
+func TestHoldRecipe(t *testing.T) {
+	engine, err := rego.New(rego.Options{Modules: map[string]string{"hold.rego": take(t, "guides/policies.md", "rego", 5)}})
+	require.NoError(t, err)
+	sent := 0
+	mail, err := tool.Create("send_mail", "Send a mail.",
+		func(context.Context, string) (string, error) { sent++; return "sent", nil }, tool.Effect(effect.Deferrable))
+	require.NoError(t, err)
+	rt, _ := runtime(t, agent.Tools(mail), agent.Policy(engine))
+	s := session(t, rt)
+
+	out, err := call(t, s, "send_mail", "hello")
+	require.NoError(t, err)
+	require.Equal(t, tool.StatusHeld, out.Status, "%+v", out)
+	require.Equal(t, 1, sent, "it left with the commit")
+
+	tx, err := s.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Invoke(t.Context(), "send_mail", "not this one")
+	require.NoError(t, err)
+	_, err = tx.Revert(t.Context(), revert.Options{})
+	require.NoError(t, err)
+	require.Equal(t, 1, sent, "the revert dropped it")
 }
