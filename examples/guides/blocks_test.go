@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http/httptest"
@@ -159,7 +160,21 @@ func TestReadmeRules(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrDenied)
 }
 
-func TestHTTPRules(t *testing.T) { open(t, take(t, "guides/http.md", "rego", 0)) }
+func TestHTTPRules(t *testing.T) {
+	engine := open(t, take(t, "guides/http.md", "rego", 0))
+	for members, want := range map[string]perm.Effect{
+		`"method":"GET","resource":{"kind":"https","host":"api.example.com"`:  perm.Allow,
+		`"method":"POST","resource":{"kind":"https","host":"api.example.com"`: perm.Deny,
+		`"method":"GET","resource":{"kind":"https","host":"example.com"`:      perm.Deny,
+	} {
+		var request perm.Request
+		doc := document(t, `{"access":{"action":"connect",`+members+`,"text":"x","root":null,"path":"/v1/items","segments":null,"name":null,"ext":null,"scheme":"https","port":443}}}`)
+		require.NoError(t, json.Unmarshal([]byte(doc), &request))
+		decided, err := engine.Decide(t.Context(), request)
+		require.NoError(t, err)
+		require.Equal(t, want, decided.Effect(), members)
+	}
+}
 
 // TestDatabase runs two calls under the policy of the guide to databases, and
 // reverts them.
@@ -172,7 +187,7 @@ func TestDatabase(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	p.write("script.jsonl", take(t, "guides/database.md", "jsonl", 0))
-	p.write("users.rego", "package remit\n"+take(t, "guides/database.md", "rego", 0))
+	p.write("users.rego", take(t, "guides/database.md", "rego", 0))
 	out := p.sh(0, take(t, "guides/database.md", "sh", 0))
 	require.Contains(t, out, "sql_execute")
 	p.sh(0, "remit revert --last --database main=sqlite:app.db")
@@ -400,10 +415,8 @@ func TestCommandsInSentences(t *testing.T) {
 	}
 	code, flag := regexp.MustCompile("`remit ([^`]+)`"), regexp.MustCompile(`--[a-z][a-z-]*`)
 	verb := regexp.MustCompile(`^[a-z][a-z-]*$`)
-	names, err := pages()
-	require.NoError(t, err)
 	found := 0
-	for _, name := range names {
+	for _, name := range allPages(t) {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
 		for _, m := range code.FindAllStringSubmatch(string(text), -1) {

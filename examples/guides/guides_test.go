@@ -28,6 +28,7 @@ type block struct {
 	text string
 
 	before string // the last line of text before it
+	notRun string // why no test runs it; "": a test must
 }
 
 func (b block) String() string { return fmt.Sprintf("%s:%d (%s)", b.doc, b.line, b.lang) }
@@ -77,21 +78,41 @@ func read(t testing.TB) []block {
 	return all
 }
 
-// split returns the blocks of one document.
+var listItem = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
+
+// notRunMark matches the line before a block that no test can run. It gives the
+// reason.
+var notRunMark = regexp.MustCompile(`^<!-- not run: (\S.*) -->$`)
+
+// split returns the blocks of one document. Code is between fences, so that no
+// block is overlooked: an indented one is an error.
 func split(doc, text string) (found []block, err error) {
 	var in *block
-	before := ""
+	before, reason, blank, list := "", "", true, false
 	for i, line := range strings.Split(text, "\n") {
 		fence, isFence := strings.CutPrefix(strings.TrimLeft(line, " "), "```")
 		switch {
 		case isFence && in == nil:
-			in = &block{doc: doc, line: i + 1, lang: strings.TrimSpace(fence), before: before}
+			in = &block{doc: doc, line: i + 1, lang: strings.TrimSpace(fence), before: before, notRun: reason}
+			reason = ""
 		case isFence:
 			found, in = append(found, *in), nil
 		case in != nil:
 			in.text += line + "\n"
+		case notRunMark.MatchString(line):
+			reason = notRunMark.FindStringSubmatch(line)[1]
 		case strings.TrimSpace(line) != "":
+			if reason != "" {
+				return nil, fmt.Errorf("%s:%d: a mark without a block below it", doc, i+1)
+			}
+			if blank && !list && strings.HasPrefix(line, "    ") {
+				return nil, fmt.Errorf("%s:%d: an indented block: put it between fences", doc, i+1)
+			}
 			before = line
+		}
+		if in == nil && !isFence {
+			list = listItem.MatchString(line) || list && (strings.TrimSpace(line) == "" || strings.HasPrefix(line, " "))
+			blank = strings.TrimSpace(line) == ""
 		}
 	}
 	if in != nil {
@@ -106,11 +127,11 @@ var (
 	ran   = map[string]bool{}
 )
 
-// take returns block n (from 0) of a page in a language, and records that a
-// test runs it.
+// take returns block n (from 0) of those of a page in a language that can run,
+// and records that a test runs it.
 func take(t testing.TB, doc, lang string, n int) string {
 	t.Helper()
-	blocks := slices.DeleteFunc(read(t), func(b block) bool { return b.doc != doc || b.lang != lang })
+	blocks := slices.DeleteFunc(read(t), func(b block) bool { return b.doc != doc || b.lang != lang || b.notRun != "" })
 	require.Greater(t, len(blocks), n, "%s has no block %d of %q", doc, n, lang)
 	noteRun(blocks[n])
 	return blocks[n].text
@@ -185,7 +206,8 @@ func ofExample(t *testing.T, text string) bool {
 }
 
 // TestMain fails if no test used a block: each block that is not Go code must
-// run. It does not check that if only some tests ran.
+// run, or have a mark with a reason. It does not check that if only some tests
+// ran.
 func TestMain(m *testing.M) {
 	// guide: guides/program.md
 	process.Main() // of ctxperm/process: the first line of main
@@ -201,7 +223,7 @@ func TestMain(m *testing.M) {
 	}
 	if only := flag.Lookup("test.run").Value.String(); code == 0 && only == "" {
 		for _, left := range notRun() {
-			fmt.Println("FAIL: no test runs", left)
+			fmt.Println("FAIL: each block runs in a test:", left)
 			code = 1
 		}
 	}
@@ -214,10 +236,29 @@ func notRun() (left []string) {
 		return []string{err.Error()}
 	}
 	for _, b := range all {
-		picture := b.lang == "text" && strings.Contains(b.text, "┌")
-		if b.lang != "go" && !picture && !ran[b.String()] {
+		switch {
+		case b.notRun != "" && ran[b.String()]:
+			left = append(left, b.String()+", which a test runs: remove its mark")
+		case b.notRun == "" && b.lang != "go" && !ran[b.String()]:
 			left = append(left, b.String())
 		}
 	}
 	return left
+}
+
+// TestBlocksRule shows what breaks the rules for blocks.
+func TestBlocksRule(t *testing.T) {
+	found, err := split("a.md", "<!-- not run: why -->\n```sh\nremit\n```\n\n```sh\nremit log\n```\n\n- an item\n\n    its second paragraph\n")
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, []string{"why", ""}, []string{found[0].notRun, found[1].notRun})
+	for text, says := range map[string]string{
+		"Run it:\n\n    remit log\n":           "a.md:3: an indented block",
+		"<!-- not run: why -->\nNo block.\n":   "a.md:2: a mark without a block",
+		"<!-- not run: why -->\n\nNo block.\n": "a.md:3: a mark without a block",
+		"```sh\nremit log\n":                   "the block of line 1 has no end",
+	} {
+		_, err := split("a.md", text)
+		require.ErrorContains(t, err, says, text)
+	}
 }

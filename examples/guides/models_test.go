@@ -191,7 +191,7 @@ func TestLabels(t *testing.T) {
 		// end of guide
 	}})
 	require.NoError(t, err)
-	rule := "package remit\n" + take(t, "guides/visibility.md", "rego", 0) + `allow contains "all" if true`
+	rule := take(t, "guides/visibility.md", "rego", 0) + `allow contains "all" if true`
 	rt, _ := runtime(t, agent.Tools(read), agent.Policy(open(t, rule)))
 	for confidence, why := range map[int]string{
 		800: "the provider of the model is not trusted with this", // the session is labelled private by then

@@ -3,6 +3,7 @@ package guides_test
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,7 +37,10 @@ func TestPolicies(t *testing.T) {
 		"tool":{"name":"file_read","version":"1","tags":[],"confinement":"handles","destination":"none","idempotent":true,"risk":"undeclared","approval":false},
 		"call":{"id":"c","args":{"path":"customers/ann.csv"},"effect_class":"pure","declared":true},"purpose":"run","time":"2026-01-01T00:00:00Z",
 		"access":{"action":"read","dynamic":false,"resource":{"kind":"file","root":"workspace","path":"customers/ann.csv","segments":["customers","ann.csv"]}}}`)
-	p.sh(3, take(t, "guides/policies.md", "sh", 1))
+	for i, line := range strings.Split(strings.TrimSpace(take(t, "guides/policies.md", "sh", 1)), "\n") {
+		explained := p.sh([]int{0, 3, 0}[i], line)
+		require.Contains(t, explained, []string{"src/cart.py", "customer data stays private", "the smallest change that lets it through"}[i])
+	}
 
 	for line, code := range map[string]int{
 		`{"tool":"file_read","args":{"path":"customers/ann.csv"}}`:                                              3,

@@ -47,7 +47,7 @@ func TestTranscripts(t *testing.T) {
 			}
 			tr := &transcript{place: p, cwd: p.dir, real: map[string]string{}, page: map[string]string{}}
 			for _, b := range read(t) {
-				if b.doc != doc {
+				if b.doc != doc || b.notRun != "" {
 					continue
 				}
 				noteRun(b)
