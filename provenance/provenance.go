@@ -34,11 +34,6 @@ type Source struct {
 	// Digest is the digest of the bytes of a definition file. It is for people:
 	// the digest of the tool covers the meaning of the file.
 	Digest string `json:"digest,omitempty"`
-
-	// Parent is set for a patched tool: the digest of the original tool, and of
-	// the patch.
-	Parent string `json:"parent,omitempty"`
-	Patch  string `json:"patch,omitempty"`
 }
 
 // OrUnknown returns s, with the kind filled in.

@@ -85,25 +85,3 @@ func ExampleStateful() {
 	// <nil>
 	// tool "todo": state: field Items[] is the interface interface {}, and what it held is not told by JSON; name the type
 }
-
-func ExampleTool_Patch() {
-	upper, err := tool.Create("upper", "Upper-case a text.", func(_ context.Context, in string) (string, error) {
-		return strings.ToUpper(in), nil
-	}, tool.Pure())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	short, err := upper.Patch([]byte(`[
-		{"op": "replace", "path": "/description", "value": "Upper-cases a word, never more."},
-		{"op": "add", "path": "/input/maxLength", "value": 20}
-	]`))
-	fmt.Println(short.ModelDescription(), err)
-	fmt.Println(short.Spec().Provenance.Parent == upper.Digest(), short.Grade())
-	_, err = short.Patch([]byte(`[{"op": "replace", "path": "/input/maxLength", "value": 40}]`))
-	fmt.Println(err)
-	// Output:
-	// Upper-cases a word, never more. <nil>
-	// true ungraded
-	// adjusting tool "upper": /input/maxLength: it may only become lower
-}

@@ -34,7 +34,6 @@ func strictObject(t *testing.T, text string) canon.Value {
 type jsonPlace struct {
 	at                []string
 	script, input     string
-	patch             string
 	done, waits, lost string // calls
 	txn, undone       string // transactions
 	session           string
@@ -46,8 +45,6 @@ func newJSONPlace(t *testing.T) jsonPlace {
 	dir := t.TempDir()
 	p := jsonPlace{at: []string{"--workspace", workspace, "--state", state}, script: filepath.Join(dir, "s.jsonl"), input: filepath.Join(dir, "i.json")}
 	require.NoError(t, os.WriteFile(p.input, []byte(shownInput(t)), 0o600))
-	p.patch = filepath.Join(filepath.Dir(p.input), "patch.json")
-	require.NoError(t, os.WriteFile(p.patch, []byte(`[{"op":"replace","path":"/description","value":"Writes."}]`), 0o600))
 	id := func(kind string, flags ...string) string {
 		var out bytes.Buffer
 		run(t.Context(), append(append([]string{"run", "--json", p.script}, flags...), p.at...), jsonWorld(&out))
@@ -127,8 +124,8 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{"--input", p.input}}
 	case "remit feedback":
 		return [][]string{{p.done, "good"}}
-	case "remit tools patch":
-		return [][]string{{"file_write", "--patch", p.patch}}
+	case "remit tools define":
+		return [][]string{{"file_write"}}
 	case "remit gateway accept", "remit init":
 		file := p.script + ".gateway.json"
 		if err := os.WriteFile(file, []byte(`{"mcpServers":{"gone":{"command":"nosuchserver"}}}`), 0o600); err != nil {

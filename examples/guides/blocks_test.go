@@ -26,7 +26,6 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin"
-	"github.com/remit-dev/remit/tool/define"
 )
 
 func shell(t *testing.T) {
@@ -216,28 +215,18 @@ func TestRoleOfADatabase(t *testing.T) {
 	require.Contains(t, out, "prices")
 }
 
-// TestDefineNarrower uses a definition that narrows a built-in tool, and a
-// patch that narrows one.
+// TestDefineNarrower uses a definition that narrows a built-in tool, and one
+// that the command prints.
 func TestDefineNarrower(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "docs.json"), []byte(take(t, "guides/define.md", "json", 1)), 0o600))
-	var write tool.Tool
-	for _, of := range builtin.Files() {
-		if of.Name() == "file_write" {
-			write = of
-		}
-	}
-	tools, err := define.Load(os.DirFS(dir), map[string]define.Implementation{"builtin/file_write": define.FromTool(write)})
-	require.NoError(t, err)
-	adjusted, err := tools[0].Patch([]byte(take(t, "guides/feedback.md", "json", 0)))
-	require.NoError(t, err)
-	rt, workspace := runtime(t, agent.Tools(adjusted))
-	require.NoError(t, os.Mkdir(filepath.Join(workspace, "docs"), 0o700))
-	s := session(t, rt)
-	_, err = call(t, s, "docs_write", map[string]any{"path": "docs/a.md", "content": "hi"})
-	require.NoError(t, err)
-	_, err = call(t, s, "docs_write", map[string]any{"path": "a.md", "content": "hi"})
-	require.ErrorIs(t, err, tool.ErrInvalid)
+	shell(t)
+	p := newPlace(t)
+	out := p.sh(0, take(t, "guides/define.md", "sh", 0))
+	require.Contains(t, out, "file_write.json, for builtin/file_write")
+	p.write("tools/docs.json", take(t, "guides/define.md", "json", 1))
+	p.write("w/docs/old.md", "")
+	p.write("script.jsonl", `{"tool":"docs_write","args":{"path":"docs/a.md","content":"hi"}}`+"\n"+`{"tool":"docs_write","args":{"path":"a.md","content":"hi"}}`+"\n")
+	out = p.sh(5, "remit run --workspace w --definitions tools script.jsonl")
+	require.Contains(t, out, "lies outside what the tool declares to need")
 }
 
 // TestProgram runs programs, from a script and from Go.

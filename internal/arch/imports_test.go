@@ -71,7 +71,6 @@ var siblings = [][2]string{
 	{"internal/sandbox", "internal/shim"},
 	{"internal/sandbox/first", "internal/shim"},
 	{"internal/schema", "internal/canon"},
-	{"internal/jsonpatch", "internal/canon"},
 	{"internal/schema", "internal/suggest"},
 	{"internal/jsonfile", "internal/canon"},
 	{"internal/jsonfile", "internal/suggest"},

@@ -293,9 +293,12 @@ func TestADefinitionNarrows(t *testing.T) {
 	out, err := tx.Invoke(t.Context(), "docs_write", tool.Args{"path": "docs/a.md", "content": "x"})
 	require.NoError(t, err, "%+v", out.Error)
 	require.FileExists(t, filepath.Join(dir, "docs", "a.md"))
-	out, err = tx.Invoke(t.Context(), "docs_write", tool.Args{"path": "a.md", "content": "x"})
-	require.ErrorIs(t, err, tool.ErrInvalid)
-	require.Contains(t, out.Error.Why, "lies outside what the tool declares to need")
+	for _, path := range []string{"a.md", "docs2/a.md"} {
+		out, err = tx.Invoke(t.Context(), "docs_write", tool.Args{"path": path, "content": "x"})
+		require.ErrorIs(t, err, tool.ErrInvalid, path)
+		require.Contains(t, out.Error.Why, "lies outside what the tool declares to need")
+		require.NoFileExists(t, filepath.Join(dir, path))
+	}
 	_, err = tx.Invoke(t.Context(), "docs_write", tool.Args{"path": "docs/a.md", "contents": "x"})
 	require.ErrorIs(t, err, tool.ErrInvalid)
 	_, err = tx.Revert(t.Context(), revert.Options{})

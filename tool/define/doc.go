@@ -24,8 +24,8 @@
 // shown. [Load] reads all files of a folder and refuses them all, with everything that is
 // wrong by file, line and column, or none.
 //
-// [Of] lets a file describe a tool that there is, such as a built-in one, under another
-// name and narrower: never more needs, never a milder effect class.
+// [FromTool] lets a file restrict an existing tool, such as a built-in one: never more
+// needs, never a milder effect class. [Write] writes a file to begin with.
 //
 // [Live] reads a folder again when it changes. A changed definition is another tool, with
 // another digest: approvals and grades of the old one do not count for it. Calls that were

@@ -189,6 +189,9 @@ func (f *file) needs() {
 		}
 		f.need(e, a)
 	}
+	if base, narrows := f.base(); narrows && base.Spec().Confinement == tool.Trusted && !slices.Equal(f.spec.Needs, base.Spec().Needs) {
+		n.RefuseName("nothing confines the implementation to its needs, so fewer needs would only hide accesses; leave the member out")
+	}
 }
 
 func (f *file) need(n *jsonfile.Node, a perm.ResourceAccess) {

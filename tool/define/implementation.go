@@ -26,7 +26,7 @@ type Implementation struct {
 	UndoVersion   string
 	CheckSettings func(ctx context.Context, settings json.RawMessage) (warnings []string, err error)
 
-	base tool.Tool // of Of; zero: the file says everything
+	base tool.Tool // of FromTool; zero: the file says everything
 }
 
 // FromTool is the implementation that a tool has. What a file leaves out is as the tool has it;

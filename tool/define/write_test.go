@@ -102,26 +102,48 @@ func configuration(t *rapid.T) (all tool.Params) {
 	return all
 }
 
-// TestWrittenIsLoaded: a definition written from any literal loads to the same digest.
+// TestWrittenIsLoaded checks that a definition written from any literal
+// restricts nothing: it loads to the same digest.
 func TestWrittenIsLoaded(t *testing.T) {
 	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(t *rapid.T) {
 		s := spec(t)
 		s.Provenance = provenance.Source{Kind: provenance.Definition, Name: "x.json", Version: s.Version, Implementation: "key"}
-		want, err := tool.FromSpec(s)
+		s.AccessFor = func(json.RawMessage) ([]perm.ResourceAccess, error) { return nil, nil } // a narrowing always has one
+		base, err := tool.FromSpec(s)
 		require.NoError(t, err)
-		text, err := define.Write(want, "com.example."+s.Name, "key")
+		text, err := define.Write(base, "key")
 		require.NoError(t, err)
-		got, err := define.Load(fstest.MapFS{"x.json": {Data: text}}, map[string]define.Implementation{"key": {
-			Execute: s.Execute, Confinement: s.Confinement, Revert: s.Revert, UndoVersion: s.UndoVersion, CheckSettings: s.CheckSettings,
-		}})
+		got, err := define.Load(fstest.MapFS{"x.json": {Data: text}}, map[string]define.Implementation{"key": define.FromTool(base)})
 		require.NoError(t, err, "%s", text)
 		require.Len(t, got, 1)
-		require.Equal(t, want.Digest(), got[0].Digest(), "%s", text)
-		require.Equal(t, want.Spec().Display, got[0].Spec().Display)
+		require.Equal(t, base.Digest(), got[0].Digest(), "%s", text)
+		require.Equal(t, base.Spec().Display, got[0].Spec().Display)
 	})
-	_, err := define.Write(tool.Tool{}, "x", "y")
+	_, err := define.Write(tool.Tool{}, "y")
 	require.ErrorContains(t, err, "zero Tool")
+}
+
+// TestNeedsOfAnUnconfinedTool checks that a file cannot hide accesses of code
+// that nothing confines.
+func TestNeedsOfAnUnconfinedTool(t *testing.T) {
+	for confinement, refused := range map[tool.Confinement]bool{tool.Trusted: true, tool.Handles: false} {
+		base, err := tool.FromSpec(tool.Spec{
+			Name: "old", Confinement: confinement, Needs: []perm.ResourceAccess{perm.Access(perm.Read, "file://workspace/**"), perm.Access(perm.Read, "file://other/**")},
+			Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+				return tool.Text("x"), nil
+			},
+		})
+		require.NoError(t, err)
+		text := `{"schemaVersion":1,"id":"a","version":"1","implementation":"old","function":{"name":"narrow","description":"Narrow."},
+"needs":[{"action":"read","resource":"file://workspace/**"}]}`
+		_, err = define.Load(fstest.MapFS{"a.json": {Data: []byte(text)}}, map[string]define.Implementation{"old": define.FromTool(base)})
+		if refused {
+			require.EqualError(t, err, "a.json:2:1: nothing confines the implementation to its needs, so fewer needs would only hide accesses; leave the member out")
+		} else {
+			require.NoError(t, err)
+		}
+	}
 }
 
 // TestWhatANarrowingLeavesOut is as the tool has it, also what is only for people.

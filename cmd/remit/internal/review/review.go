@@ -20,7 +20,7 @@ var snake = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 // Finding is one thing to mend.
 type Finding struct {
 	Tool string `json:"tool"`
-	Path string `json:"path"` // JSON Pointer into the declaration, as Tool.Patch patches it
+	Path string `json:"path"` // JSON Pointer into the object that remit tools --json writes
 	Rule string `json:"rule"`
 	What string `json:"what"`
 	Fix  string `json:"fix"`

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/jsonpatch"
 	"github.com/remit-dev/remit/internal/schema"
 )
 
@@ -22,14 +21,14 @@ func (r *reviewer) schema(v canon.Value, path string, depth int) {
 	inside := func(names ...string) {
 		at, part := path, v
 		for _, name := range names {
-			at += jsonpatch.Pointer(name)
+			at += pointer(name)
 			part, _ = part.Get(name)
 		}
 		r.schema(part, at, depth+1)
 	}
 	properties, _ := v.Get("properties")
 	for name, p := range properties.Members() {
-		r.argument(name, p, path+"/properties"+jsonpatch.Pointer(name))
+		r.argument(name, p, path+"/properties"+pointer(name))
 		inside("properties", name)
 	}
 	definitions, _ := v.Get("$defs")
@@ -42,9 +41,14 @@ func (r *reviewer) schema(v canon.Value, path string, depth int) {
 	for _, name := range []string{"anyOf", "oneOf", "allOf", "prefixItems"} {
 		all, _ := v.Get(name)
 		for i, e := range all.Elements() {
-			r.schema(e, path+jsonpatch.Pointer(name)+jsonpatch.Pointer(number(i)), depth+1)
+			r.schema(e, path+pointer(name)+pointer(number(i)), depth+1)
 		}
 	}
+}
+
+// pointer returns one token of a JSON Pointer.
+func pointer(token string) string {
+	return "/" + strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
 }
 
 // argument looks at the name of an argument, or of a member of one, and at what is said of it.
@@ -96,7 +100,7 @@ func (r *reviewer) ambiguous(v canon.Value, path string) {
 	}
 	for _, name := range []string{"anyOf", "oneOf"} {
 		branches, _ := v.Get(name)
-		r.overlap(branches, path+jsonpatch.Pointer(name))
+		r.overlap(branches, path+pointer(name))
 	}
 	if contains(named, "object") {
 		r.open(v, path)

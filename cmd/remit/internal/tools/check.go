@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -78,6 +77,3 @@ func checkTools(a *cli.App, definitions, names []string, strict, asJSON bool) er
 	}
 	return nil
 }
-
-// errFileChanged is the error of a file that changed after the command read it.
-var errFileChanged = errors.New("it was changed since it was read")

@@ -1,3 +1,3 @@
-// Package tools has the verbs about tool declarations: tools, its checks,
-// adjustments and statistics.
+// Package tools has the verbs about tool declarations: tools, its checks
+// and statistics, and definition files.
 package tools

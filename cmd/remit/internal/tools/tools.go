@@ -62,7 +62,7 @@ func Command(a *cli.App) *cobra.Command {
 	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each tool")
 	flags.BoolVar(&f.filters, "filters", false, "list the filters instead that a run with the same limits asks, in their order")
 	startup.AddLimitFlags(cmd, &f.limits)
-	cmd.AddCommand(statsCommand(a), checkCommand(a), adjustCommand(a))
+	cmd.AddCommand(statsCommand(a), checkCommand(a), defineCommand(a))
 	flags.StringVar(&f.why, "why", "", "say whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
 	state.AddDeclarationFlags(cmd, &f.Declarations)
 	startup.AddClientFlags(cmd, &f.Client)
