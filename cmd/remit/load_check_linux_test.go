@@ -54,6 +54,7 @@ func (c *loadCheck) see(n noted, journaled map[string]string) {
 		c.answered++
 	}
 	switch {
+	case !known && n.Brief && n.Status == "": // the client left before the gateway read the request
 	case !known:
 		c.lose("call %s of %s (%s) is not in the journal; its client has %q %s", n.ID, n.Session, id, n.Status, n.Why)
 	case n.Status != "" && n.Call != id:

@@ -20,6 +20,7 @@ type noted struct {
 	Call    string `json:"call,omitempty"`   // that the answer gave it
 	Status  string `json:"status,omitempty"` // of the answer; none: there was no answer
 	Why     string `json:"why,omitempty"`    // there was none
+	Brief   bool   `json:"brief,omitempty"`  // the client waited only hangPatience
 	took    time.Duration
 }
 
@@ -36,16 +37,22 @@ type loadClient struct {
 	notes   []noted
 }
 
-// loadPatience is how long a client waits for an answer, and loadTimeout how long the
-// gateway waits for a server: longer, so that calls of servers that hang have no answer.
+// loadTimeout is how long the gateway waits for a server, and loadPatience how long a
+// client waits for an answer, also on a machine with much other work. A client waits
+// only hangPatience for an answer of a server that it makes hang, so that call has none.
 const (
-	loadPatience = 2 * time.Second
+	loadPatience = time.Minute
+	hangPatience = 2 * time.Second
 	loadTimeout  = "4s"
 )
 
+// Each client makes at least leastCalls. Its call crashAt ends a server, and the call
+// hangAt of the first client makes one hang.
+const leastCalls, crashAt, hangAt = 12, 4, 8
+
 func (c *loadClient) run(ctx context.Context) {
-	for i := 0; ctx.Err() == nil; i++ {
-		c.notes = append(c.notes, c.call(fmt.Sprintf("%d-%d", c.n, i)))
+	for i := 0; i < leastCalls || ctx.Err() == nil; i++ {
+		c.notes = append(c.notes, c.call(i))
 		if c.pause > 0 {
 			wait := time.Duration(c.r.Int64N(int64(2 * c.pause)))
 			select {
@@ -56,11 +63,19 @@ func (c *loadClient) run(ctx context.Context) {
 	}
 }
 
-func (c *loadClient) call(id string) noted {
+func (c *loadClient) call(i int) noted {
+	id := fmt.Sprintf("%d-%d", c.n, i)
 	server := []string{"steady", "steady", "steady", "noisy", "crash", "hang"}[c.r.IntN(6)]
 	name := []string{"read", "read", "write"}[c.r.IntN(3)]
 	text := fmt.Sprintf("%s %x", id, c.r.Uint64())
-	if c.r.IntN(200) == 0 {
+	troubled := c.r.IntN(200) == 0
+	switch {
+	case i == crashAt:
+		server, troubled = "crash", true
+	case i == hangAt && c.n == 0:
+		server, troubled = "hang", true
+	}
+	if troubled {
 		text = "trouble " + text
 	}
 	params := map[string]any{
@@ -70,9 +85,12 @@ func (c *loadClient) call(id string) noted {
 			"io.modelcontextprotocol/clientCapabilities": map[string]any{},
 		},
 	}
-	note := noted{Session: c.session, ID: id}
+	note, patience := noted{Session: c.session, ID: id, Brief: troubled && server == "hang"}, loadPatience
+	if note.Brief {
+		patience = hangPatience
+	}
 	began := time.Now()
-	m, err := c.post(params)
+	m, err := c.post(params, patience)
 	note.took = time.Since(began)
 	switch {
 	case err != nil:
@@ -85,12 +103,12 @@ func (c *loadClient) call(id string) noted {
 	return note
 }
 
-func (c *loadClient) post(params map[string]any) (m message, err error) {
+func (c *loadClient) post(params map[string]any, patience time.Duration) (m message, err error) {
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 	if err != nil {
 		return m, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), loadPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {

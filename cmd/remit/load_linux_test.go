@@ -43,7 +43,7 @@ type load struct {
 
 // TestLoad has 64 clients call servers that crash, hang and print noise, while the
 // gateway drops what is past retention. Each answer that a client got is the outcome
-// in the journal, each call without an answer has one there, and the state folder
+// in the journal, each call without an answer has one there unless its client left, and the state folder
 // stays small. With REMIT_LONG it lasts ten minutes. The variables LOAD_TIME,
 // LOAD_PAUSE (of a client between two calls, on average) and LOAD_KEEP change that.
 func TestLoad(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -97,13 +96,27 @@ func TestDeafServer(t *testing.T) {
 	h := newHouse(t)
 	h.open(map[string]string{"s": h.scripted(oneTool, "tools/call DEAF")},
 		`{"s": {"tools": {"x": {"effectClass": "pivot", "timeout": "1s"}}}}`)
-	for _, size := range []int{1, 1 << 20, 1, 1 << 20} {
+	call := func(size int) {
 		out, err := h.txn().Invoke(t.Context(), "s__x", tool.Args{"text": strings.Repeat("x", size)})
 		require.ErrorIs(t, err, tool.ErrUnknown)
 		require.Contains(t, out.Error.Why, "timed out")
 		require.Equal(t, tool.StatusUnknown, out.Status)
 	}
-	require.Eventually(t, func() bool { return h.gateway.Flying("s") == 2 }, 10*time.Second, time.Millisecond, "the first, and the one whose line was begun: of others nothing was sent")
+	// The first call, and the one whose line is begun, are in flight. Nothing is
+	// sent of the others. On a busy machine, the time of a call can end before its
+	// line is begun.
+	for in, size := range []int{1, 1 << 20} {
+		for range 50 {
+			if call(size); h.gateway.Flying("s") > in {
+				break
+			}
+		}
+		require.Equal(t, in+1, h.gateway.Flying("s"))
+	}
+	for _, size := range []int{1, 1 << 20} {
+		call(size)
+		require.Equal(t, 2, h.gateway.Flying("s"))
+	}
 	require.NoError(t, h.gateway.Close())
 }
 

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/cover"
@@ -76,6 +77,11 @@ func (e *Engine) Test(ctx context.Context) (TestReport, error) {
 	return report, nil
 }
 
+// testTimeout bounds one test of a policy. It is a last resort for a test that
+// does not end: on a machine with much other work, a test can need a hundred
+// times its usual time.
+const testTimeout = 2 * time.Minute
+
 // runTests runs every test once.
 func (e *Engine) runTests(ctx context.Context, with func(*tester.Runner) *tester.Runner) ([]*tester.Result, error) {
 	c, err := newCompiler()
@@ -89,6 +95,7 @@ func (e *Engine) runTests(ctx context.Context, with func(*tester.Runner) *tester
 		SetStore(e.rules.store).
 		SetModules(all).
 		CapturePrintOutput(true).
+		SetTimeout(testTimeout).
 		RaiseBuiltinErrors(true).
 		RunTests(ctx, nil)
 	if err != nil {
@@ -168,6 +175,9 @@ func testResult(r *tester.Result) TestResult {
 		t.Status = "skip"
 	case r.Error != nil:
 		t.Status, t.Text = "error", r.Error.Error()
+		if topdown.IsCancel(r.Error) {
+			t.Text = fmt.Sprintf("the test did not end within %v", testTimeout)
+		}
 	case r.Fail:
 		t.Status = "fail"
 	}
