@@ -200,16 +200,16 @@ type GitFacts struct {
 	New bool `json:"new,omitempty"`
 }
 
-// ResourceFacts is a resource in parsed parts. Text and Kind are always there,
-// the rest as the kind has it.
+// ResourceFacts is a resource in parsed parts. Text and Kind are always set. The
+// kind determines which other parts are set.
 type ResourceFacts struct {
-	Kind      string   `json:"kind"` // file, https, http, exec, db, secret, tool, mcp
+	Kind      string   `json:"kind"` // file, https, http, exec, db, secret, tool, mcp; other: of a change only
 	Text      string   `json:"text"` // canonical text
 	Root      string   `json:"root,omitempty"`
 	Path      string   `json:"path,omitempty"` // relative, decoded
 	Segments  []string `json:"segments,omitempty"`
 	Name      string   `json:"name,omitempty"` // last segment, or the secret's or tool's name
-	Ext       string   `json:"ext,omitempty"`  // ResourceFacts is a resource in parsed parts. Text and Kind are always set. The kind determines which other parts are set.
+	Ext       string   `json:"ext,omitempty"`  // from the last dot of the name, in lower case
 	Scheme    string   `json:"scheme,omitempty"`
 	Host      string   `json:"host,omitempty"`
 	Port      int      `json:"port,omitempty"`

@@ -5,3 +5,6 @@ var OperationKey = operationKey
 
 // TimeToVerify returns how long a Verify of a call with such changes may take.
 var TimeToVerify = timeToVerify
+
+// ChangedResource describes the resource of a change for a policy.
+var ChangedResource = changedResource

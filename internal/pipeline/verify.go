@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -156,11 +157,7 @@ func (l *Pipeline) judgesResults() bool {
 func changeFacts(changes []effect.Change) []perm.ChangeFacts {
 	out := make([]perm.ChangeFacts, 0, len(changes))
 	for _, c := range changes {
-		r, err := perm.ParseResource(c.Resource)
-		if err != nil {
-			continue
-		}
-		f := perm.ChangeFacts{Resource: r.Facts(), Kind: c.Kind}
+		f := perm.ChangeFacts{Resource: changedResource(c.Resource), Kind: c.Kind}
 		if c.Pre != effect.Absent {
 			f.Before = string(c.Pre)
 		}
@@ -170,6 +167,35 @@ func changeFacts(changes []effect.Change) []perm.ChangeFacts {
 		out = append(out, f)
 	}
 	return out
+}
+
+// changedResource describes the resource of a change. Some changes have a name
+// below the resources that a policy decides, such as a row of a table or an item
+// that has no URL yet. Their facts are those of the nearest enclosing resource,
+// with their own name as text. If no resource encloses the name, its kind is
+// other. So a postcondition sees each change.
+func changedResource(name string) perm.ResourceFacts {
+	item := name
+	if end := strings.IndexAny(name, "?#"); end >= 0 {
+		item = name[:end]
+	}
+	for enclosing := range outwards(item) {
+		if r, err := perm.ParseResource(enclosing); err == nil {
+			f := r.Facts()
+			f.Text = strings.ToValidUTF8(name, "\uFFFD")
+			return f
+		}
+	}
+	return perm.ResourceFacts{Kind: "other", Text: strings.ToValidUTF8(name, "\uFFFD")}
+}
+
+// outwards returns a name and the names of the resources that enclose it.
+func outwards(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if yield(name) {
+			revert.Ancestors(name)(yield)
+		}
+	}
 }
 
 // verifyFailed reverts a call that failed verification. Its result stays on the

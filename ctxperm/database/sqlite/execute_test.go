@@ -7,6 +7,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/proof/databasetest"
+	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -45,6 +46,29 @@ func TestExecute(t *testing.T) {
 	require.Equal(t, after, w.Dump())
 	_, err = w.Runtime.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
+	require.Equal(t, before, w.Dump())
+}
+
+// TestPostconditionsSeeRows checks that the policy sees each changed row after
+// the call, and that a violation reverts the call.
+func TestPostconditionsSeeRows(t *testing.T) {
+	engine, err := rego.New(rego.Options{Modules: map[string]string{"rows.rego": `package remit
+
+allow contains "calls may change rows"
+
+ensure contains sprintf("the row %s is kept", [change.resource.text]) if {
+	some change in input.changes
+	change.resource.table == "users"
+	change.resource.text != "db://main/users/1"
+}`}})
+	require.NoError(t, err)
+	w := newTestEnv(t, users, agent.Policy(engine))
+	tx := w.Begin()
+	w.Done(tx, "UPDATE users SET age = 5 WHERE id = 1")
+	before := w.Dump()
+	out := w.Call(tx, "sql_execute", "UPDATE users SET age = 6")
+	require.Equal(t, tool.StatusVerifyFailed, out.Status, "%+v", out)
+	require.Contains(t, out.Error.Why, "the row db://main/users/2 is kept (rows.rego:5)")
 	require.Equal(t, before, w.Dump())
 }
 
