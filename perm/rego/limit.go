@@ -57,8 +57,12 @@ func readText(to *string, term *ast.Term) bool {
 	return ok
 }
 
+// readTexts reads an array or a set. The texts of a set are in order.
 func readTexts(to *[]string, term *ast.Term) bool {
 	list, ok := term.Value.(*ast.Array)
+	if set, isSet := term.Value.(ast.Set); isSet {
+		list, ok = set.Sorted(), true
+	}
 	if !ok {
 		return false
 	}

@@ -41,6 +41,18 @@ limit contains "stop" if input.call.args.stop`)
 	}
 }
 
+// TestToolsOfALimit checks that a limit takes its tools from a set too, because a
+// rule compares the name of the tool with a set.
+func TestToolsOfALimit(t *testing.T) {
+	e := engine(t, control+`writers := {"file_write", "file_edit"}
+limit contains {"budget": "writes", "max": 3, "tools": writers}`)
+	d, err := e.Decide(context.Background(), request())
+	require.NoError(t, err)
+	require.Equal(t, []string{"file_edit", "file_write"}, d.Limits()[0].Tools)
+	_, err = load(control + `limit contains {"budget": "writes", "max": 3, "tools": {1}}`)
+	require.ErrorContains(t, err, `the field "tools" of a limit has the wrong type`)
+}
+
 // TestLimitsThatARequestGives checks that parts that depend on the request
 // cause no error when the policy loads.
 func TestLimitsThatARequestGives(t *testing.T) {
