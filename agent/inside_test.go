@@ -231,8 +231,8 @@ func TestNobodyToAsk(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrDenied, o.Text)
 	require.Equal(t, "approver", o.Stage)
 	require.Contains(t, o.Error.Why, "there is no approver")
-	require.Contains(t, o.Error.Fix, "agent.Approve")
-	require.Contains(t, o.Error.Fix, "agent.Wait")
+	require.Contains(t, o.Error.Fix, "agent.Approver")
+	require.Contains(t, o.Error.Fix, "agent.SuspendForApproval")
 }
 
 // TestLooksElsewhere: a person who said no to a look leaves it to the tool what it does

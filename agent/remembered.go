@@ -90,7 +90,7 @@ func (k rememberedApproval) accesses() (out []perm.ResourceAccess) {
 }
 
 // approvalStore holds the remembered approvals of a session. It implements
-// Memory of tool.PipelineConfig.
+// Memory of pipeline.Config.
 type approvalStore struct{ s *Session }
 
 // Recall returns the newest remembered approval that covers the request.

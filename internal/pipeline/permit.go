@@ -385,9 +385,9 @@ func howToAllow(d *callstate.DeniedError, t tool.Tool) string {
 	case d.Stage == "filter":
 		return "a filter of the program refused it: change what the filter is given, or leave it out; a policy cannot overrule it"
 	case d.Around != "":
-		return d.Around + "; or a person allows it: --on-ask prompt or wait of remit run, agent.Approve or agent.Wait" + orTheRule(d, "; ")
+		return d.Around + "; or a person allows it: --on-ask prompt or wait of remit run, agent.Approver or agent.SuspendForApproval" + orTheRule(d, "; ")
 	case d.Stage == "approver" && d.Unanswered:
-		return "call it where a person can answer (agent.Approve or agent.Wait; remit run --on-ask prompt or wait)" + orTheRule(d, ", ")
+		return "call it where a person can answer (agent.Approver or agent.SuspendForApproval; remit run --on-ask prompt or wait)" + orTheRule(d, ", ")
 	case d.Stage == "approver":
 		return "let another person approve it" + orTheRule(d, ", ")
 	case d.Broken:

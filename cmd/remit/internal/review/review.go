@@ -85,7 +85,7 @@ func (r *reviewer) effects(t tool.Tool, s tool.Spec) {
 		r.warn("/effect_class", "verify", verify, "it is %s and has no Verify: that a call did what it should is not looked at", class)
 	}
 	if s.Revert != nil && s.UndoVersion == "" {
-		r.warn("/effect_class", "revert", "name the version of the undo: tool.Undone(version, …)", "its Revert has no version: another build may revert calls differently")
+		r.warn("/effect_class", "revert", "name the version of the undo: tool.RevertWith(version, …)", "its Revert has no version: another build may revert calls differently")
 	}
 	if t.Class() == effect.Deferrable && s.Revert == nil {
 		r.warn("/effect_class", "revert", "declare a Revert if a compensation exists", "a held call cannot be reverted after its release")

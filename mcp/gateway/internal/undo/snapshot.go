@@ -120,7 +120,7 @@ func (m Tool) SnapshotFolders(ctx context.Context, tc ctxperm.ToolContext, in js
 	}
 	k, err := ctxperm.DriverOf[*process.Snapshotter](ctx, tc)
 	if err != nil {
-		return nil, fmt.Errorf("what folders hold cannot be kept: give the runtime a process.Keep (agent.Driver): %w", err)
+		return nil, fmt.Errorf("the content of folders cannot be saved; give the runtime a process.Snapshotter (agent.Driver): %w", err)
 	}
 	return k.Take(ctx, tc, folders, roots...)
 }
