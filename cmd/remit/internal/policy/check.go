@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,9 +20,9 @@ func checkCommand(a *cli.App) *cobra.Command {
 		Long: "Loads the policy of the given files, folders and packs (builtin:PACK). It says what is wrong with the policy and where, warns of\n" +
 			"rules that are not what their author means, and runs its *_test.rego. What could not be checked and what makes decisions slow is\n" +
 			"summed up in one line; --notes lists it.\n\n" +
-			"Rules are held against the tools that remit has. With --tools, there are no others than these and those of --definitions: each\n" +
-			"other name of a tool is a warning. Exit codes: 0 it is good; 2 usage, or a file that cannot be read; 5 it is not good, or with\n" +
-			"--strict, there is a warning.",
+			"The command compares rules with the built-in tools and those of --definitions and --services. With --tools, it warns of each\n" +
+			"other name of a tool. Exit codes: 0 it is good; 2 usage, or a file that cannot be read; 5 it is not good, or with --strict,\n" +
+			"there is a warning.",
 		Args: func(_ *cobra.Command, paths []string) error {
 			if len(paths) > 0 {
 				return nil
@@ -37,6 +38,7 @@ func checkCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.notes, "notes", false, "list what could not be checked and what makes decisions slow (default: how much of it there is)")
 	cmd.Flags().BoolVar(&f.tools, "tools", false, "warn of each tool that is not there")
 	state.AddDefinitionsFlag(cmd, &f.definitions)
+	state.AddServicesFlag(cmd, &f.services)
 	return cmd
 }
 
@@ -44,6 +46,7 @@ func checkCommand(a *cli.App) *cobra.Command {
 type policyCheckFlags struct {
 	json, strict, tools, notes bool
 	definitions                []string
+	services                   state.Services
 }
 
 // CheckOutput is the JSON form of a check.
@@ -63,7 +66,11 @@ func runCheck(a *cli.App, cmd *cobra.Command, paths []string, f policyCheckFlags
 	if err != nil {
 		return err
 	}
-	c, err := check(cmd, paths, tools.All(), f.tools)
+	calls, err := f.services.Tools()
+	if err != nil {
+		return err
+	}
+	c, err := check(cmd, paths, slices.Concat(tools.All(), calls), f.tools)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
@@ -37,7 +38,7 @@ func Load(paths []string, tests bool) (*rego.Engine, error) {
 		}
 	}
 	e, err := rego.New(rego.Options{Sources: all.sources})
-	return e, all.addIgnored(err)
+	return e, all.improveFixes(err)
 }
 
 // policyFiles collects the files of a command line, each once. A folder is the
@@ -48,14 +49,21 @@ type policyFiles struct {
 	ignored []string // files that look like data and are not read
 }
 
-// addIgnored adds the ignored files to the fixes of errors about undefined data.
-func (p *policyFiles) addIgnored(err error) error {
+// improveFixes improves the fixes of errors about undefined data: it names the
+// pack that defines a helper, or the ignored files.
+func (p *policyFiles) improveFixes(err error) error {
 	var bad *rego.LoadError
-	if !errors.As(err, &bad) || len(p.ignored) == 0 {
+	if !errors.As(err, &bad) {
 		return err
 	}
 	for i := range bad.Problems {
-		if strings.Contains(bad.Problems[i].Text, "no data file defines") {
+		_, missing, undefined := strings.Cut(bad.Problems[i].Text, "no data file defines ")
+		helper, ofRemit := strings.CutPrefix(missing, "data.remit.")
+		pack, _, _ := strings.Cut(helper, ".")
+		switch {
+		case undefined && ofRemit && slices.Contains(policies.Names(), pack):
+			bad.Problems[i].Fix = fmt.Sprintf("the pack %s defines it: add %s%s to the policy", pack, policies.Prefix, pack)
+		case undefined && len(p.ignored) > 0:
 			bad.Problems[i].Fix += "; not read: " + strings.Join(p.ignored, ", ")
 		}
 	}

@@ -31,8 +31,13 @@ type Services struct {
 
 // AddServiceFlags adds the flags of services and secrets.
 func AddServiceFlags(cmd *cobra.Command, s *Services) {
-	cmd.Flags().StringVar(&s.file, "services", "", "`FILE` that names networks, credentials and calls of services, as docs/guides/http.md says")
+	AddServicesFlag(cmd, s)
 	cmd.Flags().StringArrayVar(&s.secrets, "secret", nil, "a secret that calls may use, as `NAME=SOURCE`: env:VARIABLE, keyring:SERVICE/USER or file:PATH; NAME alone is one of remit secret set")
+}
+
+// AddServicesFlag adds the flag for the file of services.
+func AddServicesFlag(cmd *cobra.Command, s *Services) {
+	cmd.Flags().StringVar(&s.file, "services", "", "`FILE` that names networks, credentials and calls of services, as docs/guides/http.md says")
 }
 
 // servicesFile is the file of --services.
@@ -73,6 +78,23 @@ func (s *Services) Options(a *cli.App, folders []string) ([]agent.Option, error)
 	if err != nil {
 		return nil, s.bad(err)
 	}
+	calls, err := s.tools(f)
+	if err != nil {
+		return nil, err
+	}
+	return []agent.Option{agent.Driver(store), agent.Driver(client), agent.Tools(calls...)}, nil
+}
+
+// Tools returns the tools that call services. It reads no secret.
+func (s *Services) Tools() ([]tool.Tool, error) {
+	f, err := s.read(nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.tools(f)
+}
+
+func (s *Services) tools(f servicesFile) ([]tool.Tool, error) {
 	calls := make([]tool.Tool, 0, len(f.Calls))
 	for _, c := range f.Calls {
 		made, err := builtin.HTTPTool(c)
@@ -81,7 +103,7 @@ func (s *Services) Options(a *cli.App, folders []string) ([]agent.Option, error)
 		}
 		calls = append(calls, made)
 	}
-	return []agent.Option{agent.Driver(store), agent.Driver(client), agent.Tools(calls...)}, nil
+	return calls, nil
 }
 
 func (s *Services) bad(err error) error {
