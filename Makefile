@@ -33,7 +33,7 @@ OTHERS = $(LONGEST) $(filter-out $(ALONE) $(LONGEST),$(patsubst github.com/remit
 export GOWORK := off
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test conformance check subjects format lint vuln tidy arch cross bench undo-bench fuzz prove fmt cover clean
+.PHONY: help run build test conformance check subjects format lint vuln tidy arch cross bench undo-bench fuzz prove docs fmt cover clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -136,6 +136,10 @@ fuzz: ## Fuzz every decoder and pattern for FUZZ_TIME each; prints a line a targ
 
 prove: ## Run the crash and fault-injection tests at full size; prints one table (ARGS names parts)
 	$(GO) run ./internal/proof/prove $(ARGS)
+
+# Each page has a test that fails if the page differs from the code. With -update, the test writes the page.
+docs: ## Write the generated parts of docs/reference
+	$(GO) test -count=1 ./cmd/remit -run '^TestReference' -update
 
 fmt: ## Format the code
 	$(GOFUMPT) -w .

@@ -24,8 +24,8 @@ func commandTree(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "remit",
 		Short: "Run the tools of agents: authorized, verified, journaled and revertible",
-		Long: "remit runs calls of tools. Each call is asked for by a policy before it runs, verified after it ran,\n" +
-			"is on a durable journal before its result is returned, and can be reverted, also after a crash.",
+		Long: "remit runs calls of tools. The policy decides each call before it runs, and remit verifies the call afterwards. remit writes\n" +
+			"the call on a durable journal before it returns the result. You can revert the call, also after a crash.",
 		SilenceErrors: true, SilenceUsage: true, Version: cli.ReadVersion().String(),
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -110,7 +110,7 @@ func hasSandbox() bool {
 	return errors.Join(err, p.Close()) == nil
 }
 
-var _ = flag.Bool("update", false, "rewrite what the scripts expect")
+var _ = flag.Bool("update", false, "write what the scripts expect, and the generated parts of docs/reference")
 
 // greetsSomebody makes no tool for nobody.
 func greetsSomebody(who perm.Principal, _ perm.SessionFacts, of tool.Spec) (tool.Spec, error) {

@@ -34,14 +34,14 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 	f := answerFlags{approves: true, resumeCall: resume}
 	cmd := &cobra.Command{
 		Use: "approve [CALL]", Short: "Approve a call that waits",
-		Long: "Approves a call that waits, in the name of the user that the operating system says you are. CALL is its id, or the first\n" +
-			"characters of it; without one the calls that wait are listed. Whoever approves what a call's program wants to change\n" +
-			"names, with --request, what they looked at: remit pending CALL says it.\n\n" +
-			"The call goes on by itself where its server runs, and else by remit resume, or with --resume at once; a transaction of one\n" +
-			"call is committed then. It must be another person than the one who asked, at a terminal that the agent did not start;\n" +
-			"remit approval shows what holds here, and changes it.\n\n" +
-			"Exit codes: 0 approved (with --resume that of remit resume); 2 usage, such as a call that does not wait or whose time is\n" +
-			"up; 3 approvals are not taken from here.",
+		Long: "Approves a call that waits. The answer is recorded in your name, as the operating system reports it. CALL is the ID of\n" +
+			"the call, or the first characters of it. Without CALL, the command lists the calls that wait. To approve the changes\n" +
+			"of a program, name the request that you read with --request; remit pending CALL prints it.\n\n" +
+			"If a server runs the call, the call continues by itself. Otherwise remit resume continues it, or --resume does so\n" +
+			"immediately and commits a transaction of one call. The approver must not be the person who asked, and the terminal\n" +
+			"must not be one that the agent started. remit approval shows and changes these rules.\n\n" +
+			"Exit codes: 0 approved (with --resume, the exit code of remit resume); 2 usage, a call that does not wait, or an\n" +
+			"expired request; 3 remit accepts no approvals from here.",
 		Args: cli.WantIDs(0, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(f.rememberFlags.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
@@ -52,9 +52,9 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 	}
 	f.flags(cmd)
 	f.rememberFlags.flags(cmd)
-	cmd.Flags().BoolVar(&f.resume, "resume", false, "let the call go on at once; the other flags are those of remit resume")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "continue the call immediately, with the other flags of remit resume")
 	startup.AddResumeFlags(cmd, &f.Flags)
-	cmd.Flags().StringVar(&f.AtEnd, "at-end", "", "with --resume: what becomes of the transaction: commit, revert or leave-open (default: commit for one call, else leave-open)")
+	cmd.Flags().StringVar(&f.AtEnd, "at-end", "", "with --resume: `END` of the transaction: commit, revert or leave-open (default: commit for a transaction of one call, else leave-open)")
 	return cmd
 }
 
@@ -62,10 +62,10 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 func DenyCommand(a *cli.App) *cobra.Command {
 	var f answerFlags
 	cmd := &cobra.Command{
-		Use: "deny [CALL]", Short: "Refuse a call that waits",
-		Long: "Refuses a call that waits, in the name of the user that the operating system says you are. CALL is its id, or the first\n" +
-			"characters of it; without one the calls that wait are listed. The reason is told to the agent. A call that was refused\n" +
-			"stays refused.",
+		Use: "deny [CALL]", Short: "Reject a call that waits",
+		Long: "Rejects a call that waits. The answer is recorded in your name, as the operating system reports it. CALL is the ID of\n" +
+			"the call, or the first characters of it. Without CALL, the command lists the calls that wait. The agent gets the\n" +
+			"reason. A rejection is final.",
 		Args: cli.WantIDs(0, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return decide(cmd.Context(), a, &f, strings.Join(args, ""))
@@ -77,9 +77,13 @@ func DenyCommand(a *cli.App) *cobra.Command {
 
 func (f *answerFlags) flags(cmd *cobra.Command) {
 	state.AddFlags(cmd, &f.Workspace)
-	cmd.Flags().StringVar(&f.why, "why", "", "`TEXT` for the record")
-	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object, with --resume one for each thing that was done")
-	cmd.Flags().StringVar(&f.question, "request", "", "`DIGEST` of what you looked at, as remit pending says it; refused if the call asks something else by now")
+	cmd.Flags().StringVar(&f.why, "why", "", "`TEXT` with the reason, for the record")
+	output := "write one JSON object"
+	if f.approves {
+		output += "; with --resume, also one for the call and one for its transaction"
+	}
+	cmd.Flags().BoolVar(&f.JSON, "json", false, output)
+	cmd.Flags().StringVar(&f.question, "request", "", "`DIGEST` of the approval request that you read, from remit pending; remit refuses the answer if the call has another request now")
 }
 
 // checkResume rejects flags that need --resume.

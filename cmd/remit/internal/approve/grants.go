@@ -22,9 +22,9 @@ func GrantsCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "grants", Short: "List what was granted beyond one call",
-		Long: "Lists the approvals that are remembered for calls to come, and the grants that sessions handed on to others or that end by\n" +
-			"themselves, also those that have ended.",
+		Use: "grants", Short: "List remembered approvals, delegated grants and grants with an end",
+		Long: "Lists remembered approvals, grants that sessions delegated to other sessions, and grants that end by themselves. The\n" +
+			"list also has the grants that have ended.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
@@ -37,7 +37,7 @@ func GrantsCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	state.AddFlags(cmd, &p)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "answer with one JSON object a line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line")
 	cmd.AddCommand(revokeCommand(a))
 	return cmd
 }
@@ -47,10 +47,10 @@ func revokeCommand(a *cli.App) *cobra.Command {
 	var why string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "revoke ID", Short: "Take a grant away, at once",
-		Long: "Takes a remembered approval or a session's grant away, with all that were handed on from it, in the name of the user that\n" +
-			"the operating system says you are. It works on runs that are under way: on grants that were handed on or are bounded with\n" +
-			"their next access, on any other session with its next transaction.",
+		Use: "revoke ID", Short: "Revoke a grant immediately",
+		Long: "Revokes a remembered approval or the grant of a session, with all grants that were delegated from it. The record has\n" +
+			"your name, as the operating system reports it. The revocation also applies to live runs: at the next access if the\n" +
+			"grant is delegated or limited, and otherwise at the next transaction of the session.",
 		Args: cli.WantIDs(1, 1, "the id of one grant"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			who, err := a.Person()
@@ -70,7 +70,7 @@ func revokeCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	state.AddFlags(cmd, &p)
-	cmd.Flags().StringVar(&why, "why", "", "`TEXT` for the record")
+	cmd.Flags().StringVar(&why, "why", "", "`TEXT` with the reason, for the record")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }

@@ -26,10 +26,11 @@ func PendingCommand(a *cli.App) *cobra.Command {
 	var asJSON, watch bool
 	cmd := &cobra.Command{
 		Use: "pending [CALL]", Short: "List the calls that wait for approval",
-		Long: "Lists the calls that wait for a person: who asks, what for and since when, and the difference that a call of a file tool would\n" +
-			"make to the files as they are now. CALL, or the first characters of it, shows one call with its whole difference.\n" +
-			"--watch goes on, and tells of each call that begins to wait or waits no more, until it is interrupted.\n\n" +
-			"Exit codes: 0, whether or not calls wait; 2 usage; 1 what is on the journal cannot be read.",
+		Long: "Lists the calls that wait for a person: who asks, for what and since when. For a call of a file tool, it shows the\n" +
+			"difference that the call makes to the current files. With CALL, the ID of a call or the first characters of it, the\n" +
+			"command shows one call with its whole difference. --watch continues until you interrupt it, and reports each call that\n" +
+			"begins or ends to wait.\n\n" +
+			"Exit codes: 0 with or without pending calls; 1 the journal cannot be read; 2 usage.",
 		Args: cli.WantIDs(0, 1, "at most one id of a call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if watch && len(args) > 0 {
@@ -39,9 +40,9 @@ func PendingCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	state.AddFlags(cmd, &p)
-	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`, for differences")
-	cmd.Flags().BoolVar(&watch, "watch", false, "go on, and tell of each change")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each call")
+	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "folder of a root, as `NAME=DIR`, for differences, if the folder was moved")
+	cmd.Flags().BoolVar(&watch, "watch", false, "continue, and report each change")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line, for each call")
 	return cmd
 }
 

@@ -23,10 +23,10 @@ type rememberFlags struct {
 
 func (r *rememberFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.scope, "remember", "", "approve calls to come, too: those of this `session`, or always; of the same tool, asked about for the same reasons, with no other access")
-	f.DurationVar(&r.span, "for", 0, "`DURATION` for which it is remembered, such as 30m (default: 24h)")
-	f.StringArrayVar(&r.accesses, "access", nil, "remember only this `ACCESS` of those that were asked about, such as \"write file://workspace/a.txt\"")
-	f.BoolVar(&r.sameInput, "same-input", false, "remember it only for the same arguments; always so for a call without an access of its own")
+	f.StringVar(&r.scope, "remember", "", "also approve later calls of this `SCOPE`, session or always: calls of the same tool, for the same reasons, without other accesses")
+	f.DurationVar(&r.span, "for", 0, "`TIME` for which the approval is remembered, such as 30m (default: 24h)")
+	f.StringArrayVar(&r.accesses, "access", nil, "remember only this `ACCESS` of the request, such as \"write file://workspace/a.txt\"")
+	f.BoolVar(&r.sameInput, "same-input", false, "remember the approval only for the same arguments; without an access of its own, a call always needs the same ones")
 }
 
 func (r *rememberFlags) check() error {

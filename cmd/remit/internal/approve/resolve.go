@@ -22,10 +22,10 @@ func SettleCommand(a *cli.App) *cobra.Command {
 	var why string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "resolve CALL applied|absent --why TEXT", Short: "Record the outcome of a call whose outcome is unknown",
-		Long: "Writes down, in the name of the user that the operating system says you are, what you found: applied, the effect is there\n" +
-			"and can be reverted like any other; absent, it is not. There is no default. It must be another person than the one who\n" +
-			"asked for the call, at a terminal that the agent did not start, as for an approval.",
+		Use: "resolve CALL applied|absent --why TEXT", Short: "Resolve a call with an unknown outcome",
+		Long: "Records what you found: applied, the effect is there and can be reverted like any other; or absent, the effect is not\n" +
+			"there. The record has your name, as the operating system reports it. There is no default. As for an approval, you must\n" +
+			"not be the person who asked for the call, and the terminal must not be one that the agent started.",
 		Args: cli.WantIDs(2, 2, "the id of one call, and applied or absent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[1] != "applied" && args[1] != "absent" {
@@ -65,6 +65,6 @@ func SettleCommand(a *cli.App) *cobra.Command {
 	}
 	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
-	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says what you looked at")
+	cmd.Flags().StringVar(&why, "why", "", "`TEXT` with the evidence that you checked")
 	return cmd
 }

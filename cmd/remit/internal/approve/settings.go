@@ -16,10 +16,10 @@ func ApprovalCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "approval", Short: "Show whose approvals are taken, or change that",
-		Long: "Shows how remit approve makes sure that a person approves. By default it wants a terminal that it reads from, and refuses to\n" +
-			"run below the process that asked or what started that one. What the subcommands change is kept in the state folder,\n" +
-			"where no call can reach it. What this stops, and what it does not, is in docs/explanation/threat-model.md.",
+		Use: "approval", Short: "Show or change from where approvals are accepted",
+		Long: "Shows how remit approve checks that a person approves. By default, it needs a terminal, and refuses to run below the\n" +
+			"process that asked or below the processes that started that one. The subcommands change these settings. They are in\n" +
+			"the state folder, where calls cannot reach them. docs/explanation/threat-model.md says which attacks this stops.",
 		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := p.Find(a); err != nil {
@@ -39,16 +39,16 @@ func ApprovalCommand(a *cli.App) *cobra.Command {
 	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	cmd.AddCommand(
-		settingCommand(a, "allow-unattended", "Take approvals from a process without a terminal, and from below the one that asked", func(s *approval.Settings) error {
+		settingCommand(a, "allow-unattended", "Accept approvals without a terminal, and from below the process that asked", func(s *approval.Settings) error {
 			s.Unattended = true
 			return nil
 		}),
-		settingCommand(a, "refuse-unattended", "Take approvals from a terminal only: the default", func(s *approval.Settings) error {
+		settingCommand(a, "refuse-unattended", "Accept approvals only from a terminal (the default)", func(s *approval.Settings) error {
 			s.Unattended = false
 			return nil
 		}),
-		settingCommand(a, "set-passphrase", "Want a passphrase with each approval", func(s *approval.Settings) error { return approval.ChoosePassphrase(a, s) }),
-		settingCommand(a, "remove-passphrase", "Want no passphrase", func(s *approval.Settings) error {
+		settingCommand(a, "set-passphrase", "Require a passphrase for each approval", func(s *approval.Settings) error { return approval.ChoosePassphrase(a, s) }),
+		settingCommand(a, "remove-passphrase", "Require no passphrase for approvals", func(s *approval.Settings) error {
 			s.Passphrase = nil
 			return nil
 		}),

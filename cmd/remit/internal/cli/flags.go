@@ -38,8 +38,8 @@ func (f FolderFlag) Set(dir string) error {
 // AddRetentionFlags adds the flags of a retention. When is the start of their
 // help text.
 func AddRetentionFlags(cmd *cobra.Command, keep *revert.Retention, when string) {
-	cmd.Flags().Var((*ageFlag)(&keep.MaxAge), "keep", when+"keep what ended less than this `TIME` ago, such as 30d or 12h")
-	cmd.Flags().Var((*numberFlag)(&keep.KeepLast), "keep-last", when+"keep the newest `N` that ended, however old")
+	cmd.Flags().Var((*ageFlag)(&keep.MaxAge), "keep", when+"keep what ended less than `TIME` ago, such as 30d or 12h")
+	cmd.Flags().Var((*numberFlag)(&keep.KeepLast), "keep-last", when+"always keep the newest `N` ended transactions")
 }
 
 // ageFlag is the flag of an age: a Go duration, or a number of days such as

@@ -17,17 +17,17 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	var f startup.Flags
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Say what this machine, these roots, this state and this policy give",
-		Long: "Tries what remit relies on, in each root and in the state folder, and says what is weaker here and what fails,\n" +
-			"each with a way to mend it. In a root that can be written to it makes a folder, and removes it again.\n" +
-			"It changes nothing on the journal, and makes none. Exit codes: 1 something fails; what is only weaker is 0.",
+		Use: "doctor", Short: "Report what this machine, the roots, the state folder and the policy support",
+		Long: "Tests what remit relies on, in each root and in the state folder. It reports what is weaker here and what fails, each\n" +
+			"with a remedy. In a writable root, it creates a folder and removes it again. It does not create or change a journal.\n\n" +
+			"Exit codes: 1 something fails; 0 also if something is weaker.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), a, &f) },
 	}
 	state.AddFlags(cmd, &f.Workspace)
-	cmd.Flags().StringArrayVar(&f.Roots, "root", nil, "another folder to try, as `NAME=DIR`")
+	cmd.Flags().StringArrayVar(&f.Roots, "root", nil, "another root to test, as `NAME=DIR`")
 	cmd.Flags().StringArrayVar(&f.Policies, "policy", nil, "policy `PATH` to load (default: the workspace policy)")
-	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object a line: each finding, then the sum")
+	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object per line: each finding, then the summary")
 	return cmd
 }
 

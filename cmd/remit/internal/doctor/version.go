@@ -12,7 +12,7 @@ import (
 func VersionCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "version", Short: "Say which remit this is",
+		Use: "version", Short: "Print the version",
 		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := cli.ReadVersion()

@@ -22,10 +22,10 @@ func AcceptCommand(a *cli.App) *cobra.Command {
 	p.Upstreams.Strict = true
 	asJSON := false
 	cmd := &cobra.Command{
-		Use: "accept [SERVER[/TOOL]] --config FILE", Short: "Show what is in quarantine, and accept it",
-		Long: "Shows what waits to be accepted: each tool that is new or has changed, with the difference. With the name of a\n" +
-			"server, or of one tool of it, that is accepted; a gateway that runs takes it over. A person accepts, at a terminal that the\n" +
-			"agent did not start, as for an approval.",
+		Use: "accept [SERVER[/TOOL]] --config FILE", Short: "Show the definitions in quarantine, and accept them",
+		Long: "Shows the definitions in quarantine: each new or changed tool, with the difference. With the name of a server, or of\n" +
+			"one of its tools, the command accepts these definitions, and a running gateway uses them. As for an approval, a person\n" +
+			"must accept at a terminal that the agent did not start.",
 		Args: cli.WantArgs(0, 1, "one server or tool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := openServers(cmd.Context(), a, &p)
@@ -53,7 +53,7 @@ func AcceptCommand(a *cli.App) *cobra.Command {
 	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	upstream.AddFlag(cmd, &p.Upstreams)
-	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
+	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "another root for servers, as `NAME=DIR`")
 	return cmd
 }
 

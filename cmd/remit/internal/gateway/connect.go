@@ -37,14 +37,16 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 	var f connectOptions
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
-		Use: "connect [CLIENT]", Short: "Lead a client's MCP servers through the gateway",
-		Long: "Takes the MCP servers out of a client's configuration, writes them into one of the gateway, and leaves one server in their\n" +
-			"place, which is remit gateway. CLIENT is one of " + strings.Join(ClientNames(), ", ") + "; without\n" +
-			"one, the clients that were found are listed with their files. The user's files are edited, and those in the project.\n\n" +
-			"Comments and order survive. A server that would do more or less behind the gateway than it does now stays, and is told\n" +
-			"with the reason. A backup is kept; remit disconnect puts the files back byte for byte. Connecting again takes in what came\n" +
-			"since. Quit the client first, if it writes its configuration itself.\n\n" +
-			"Exit codes: 2 usage, or a file that cannot be read or edited; nothing is changed then.",
+		Use: "connect [CLIENT]", Short: "Route a client's MCP servers through the gateway",
+		Long: "Moves the MCP servers of a client's configuration into a configuration of the gateway. In their place, the client gets\n" +
+			"one server: remit gateway. CLIENT is one of " + strings.Join(ClientNames(), ", ") + ".\n" +
+			"Without CLIENT, the command lists the clients that it finds, with their files. The command edits the files of the user and\n" +
+			"those of the project.\n\n" +
+			"Comments and order stay. A server that behind the gateway does more or less than before stays where it is, and the\n" +
+			"command reports the reason. The command stores a backup, and remit disconnect restores the files byte for byte. A\n" +
+			"second connect also moves the servers that were added since. If the client writes its configuration itself, quit the\n" +
+			"client first.\n\n" +
+			"Exit codes: 2 usage, or a file that cannot be read or edited; the command then changes nothing.",
 		Args: cli.WantArgs(0, 1, "the name of one client, or none"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := f.place(a)
@@ -86,11 +88,11 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 		},
 		ValidArgs: ClientNames(),
 	}
-	cmd.Flags().BoolVar(&f.init, "init", false, "draft what is known of the tools too, as remit init --write does: reads run, and everything else asks")
-	cmd.Flags().BoolVar(&f.sandbox, "sandbox", false, "with --init: draft a sandbox for each server by command that starts in one, as remit init --sandbox does")
-	cmd.Flags().Var(cli.FolderFlag{To: &f.project}, "project", "project `DIR` whose files are edited beside the user's (default: the current folder)")
-	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` that the gateway is configured by (default: one for the user, and one for each project)")
-	cmd.Flags().Var(cli.FolderFlag{To: &f.workspace}, "workspace", "workspace `DIR` of the gateway of the user's servers (default: where the client starts it)")
+	cmd.Flags().BoolVar(&f.init, "init", false, "also draft entries for the tools, like remit init --write: reads run, and other calls need approval")
+	cmd.Flags().BoolVar(&f.sandbox, "sandbox", false, "with --init: draft a sandbox for each local server that starts in one, like remit init --sandbox")
+	cmd.Flags().Var(cli.FolderFlag{To: &f.project}, "project", "project `DIR` with further configuration files of the client (default: the current folder)")
+	cmd.Flags().StringVar(&f.config, "config", "", "gateway configuration `FILE` (default: one for the user, and one for each project)")
+	cmd.Flags().Var(cli.FolderFlag{To: &f.workspace}, "workspace", "workspace `DIR` of the gateway of the user's servers (default: the folder in which the client starts the gateway)")
 	cli.AddRetentionFlags(cmd, &keep, "retention of the gateway: ")
 	connectFlags(cmd, &f)
 	return cmd
@@ -100,11 +102,13 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 func DisconnectCommand(a *cli.App) *cobra.Command {
 	var f connectOptions
 	cmd := &cobra.Command{
-		Use: "disconnect CLIENT", Short: "Give a client its MCP servers back",
-		Long: "Puts back every file that connecting the client changed, in whatever project: byte for byte where it is as connecting left it.\n" +
-			"If the file changed since, only what remit connect added is removed, the change stays, and the backup is named.\n" +
-			"Servers go out of the gateway's configuration if they are as they came and no other client's.\n\n" +
-			"Exit codes: 2 usage, a client that is not connected, or a file that cannot be read or edited; nothing is changed then.",
+		Use: "disconnect CLIENT", Short: "Restore the configuration of a client",
+		Long: "Restores every file that connecting the client changed, in all projects: byte for byte, if the file did not change\n" +
+			"since. If the file changed since, the command removes only what remit connect added, keeps the change, and names the\n" +
+			"backup. It removes a server from the gateway's configuration if the server did not change there and no other client\n" +
+			"uses it.\n\n" +
+			"Exit codes: 2 usage, a client that is not connected, or a file that cannot be read or edited; the command then changes\n" +
+			"nothing.",
 		Args: cli.WantArgs(1, 1, "the name of one client"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := f.place(a)
@@ -120,7 +124,7 @@ func DisconnectCommand(a *cli.App) *cobra.Command {
 }
 
 func connectFlags(cmd *cobra.Command, f *connectOptions) {
-	cmd.Flags().BoolVar(&f.preview, "preview", false, "show the difference and write nothing; values of env and headers are hidden")
+	cmd.Flags().BoolVar(&f.preview, "preview", false, "show the difference and write nothing; the values of env and headers are hidden")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object for each client")
 	cmd.ValidArgsFunction = cobra.FixedCompletions(ClientNames(), cobra.ShellCompDirectiveNoFileComp)
 }

@@ -22,14 +22,17 @@ func InitCommand(a *cli.App) *cobra.Command {
 	write, asJSON := false, false
 	var keep []string
 	cmd := &cobra.Command{
-		Use: "init --config FILE", Short: "Draft what is known of the tools of MCP servers",
-		Long: "Asks the servers of a configuration for their tools, and drafts an entry for each that has none: what says that it only reads\n" +
-			"may run, and everything else is asked about. A draft is the server's own word; look at it and take \"draft\" away. With\n" +
-			"--write remit puts the entries into the file and keeps its comments. The old file stays as FILE.backup.\n\n" +
-			"A server by command can act anywhere. Its roots are kept before each call, also of what says that it only reads, so a revert\n" +
-			"restores their files; what a call does elsewhere is unknown. --snapshot names some roots, and --snapshot none takes none.\n\n" +
-			"--sandbox starts each server by command in the sandbox, where it sees its roots and its own code, and no network, and drafts\n" +
-			"that for those that start: remit then knows all that their calls change. It says why the others did not start.",
+		Use: "init --config FILE", Short: "Draft entries for the tools of MCP servers",
+		Long: "Reads the tools of the servers of a configuration, and drafts an entry for each tool without one. A tool that says\n" +
+			"that it only reads can run; calls of all other tools need approval. A draft repeats what the server says of itself:\n" +
+			"review it, then remove \"draft\". --write writes the entries into the file and keeps its comments. The old file stays as\n" +
+			"FILE.backup.\n\n" +
+			"A local server can act anywhere. Its entries save the roots before each call, also before calls that say that they\n" +
+			"only read, so a revert restores the files. Effects elsewhere are unknown. --snapshot names some roots; --snapshot none\n" +
+			"saves none.\n\n" +
+			"--sandbox starts each local server in the sandbox, where it sees its roots and its own code, and has no network. It\n" +
+			"drafts the sandbox for each server that starts: remit then knows all changes of its calls. The command reports why\n" +
+			"other servers do not start.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := knownRoots(&p, keep); err != nil {
@@ -44,9 +47,9 @@ func InitCommand(a *cli.App) *cobra.Command {
 	}
 	state.AddFlags(cmd, &p)
 	upstream.AddFlag(cmd, &p.Upstreams)
-	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "another folder that servers work in, as `NAME=DIR`")
-	cmd.Flags().StringArrayVar(&keep, "snapshot", nil, "draft a snapshot of the root `NAME` before each call of a server by command; none takes no snapshots (default: every root, on Linux)")
-	cmd.Flags().BoolVar(&p.Upstreams.Confined, "sandbox", false, "draft a sandbox for each server by command that starts in one")
+	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "another root for servers, as `NAME=DIR`")
+	cmd.Flags().StringArrayVar(&keep, "snapshot", nil, "draft a snapshot of the root `NAME` before each call of a local server; none drafts no snapshot (default: every root, on Linux)")
+	cmd.Flags().BoolVar(&p.Upstreams.Confined, "sandbox", false, "draft a sandbox for each local server that starts in one")
 	cmd.Flags().BoolVar(&write, "write", false, "write the entries into the file")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd

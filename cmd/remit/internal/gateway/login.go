@@ -33,10 +33,11 @@ func LoginCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	asJSON, noBrowser, patience := false, false, 5*time.Minute
 	cmd := &cobra.Command{
-		Use: "login SERVER --config FILE", Short: "Log in at a server by URL that wants OAuth",
-		Long: "Opens a page of the server's authorization server in a browser, or writes where it is, and waits for the browser to come back to\n" +
-			"this machine. What it brings is kept in the state folder, for its owner alone, and sent to the server's URL and nowhere else.\n" +
-			"A running gateway uses the login and renews it. Exit codes: 3 the login was refused; 5 it did not complete.",
+		Use: "login SERVER --config FILE", Short: "Log in at a remote server that uses OAuth",
+		Long: "Opens the login page of the server's authorization server in a browser, or prints its address, and waits for the\n" +
+			"browser to return to this machine. The command stores the tokens in the state folder, readable only by its owner.\n" +
+			"remit sends them only to the URL of the server. A running gateway uses the login and renews it.\n\n" +
+			"Exit codes: 3 the login was refused; 5 it did not complete.",
 		Args: cli.WantArgs(1, 1, "the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, store, err := findLogin(a, &p, args[0])
@@ -62,8 +63,8 @@ func LoginCommand(a *cli.App) *cobra.Command {
 	}
 	state.AddFlags(cmd, &p)
 	upstream.AddFlag(cmd, &p.Upstreams)
-	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "only write where the page is")
-	cmd.Flags().DurationVar(&patience, "timeout", patience, "how long to wait for the browser")
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "only print the address of the login page")
+	cmd.Flags().DurationVar(&patience, "timeout", patience, "`TIME` to wait for the browser")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -115,8 +116,8 @@ func LogoutCommand(a *cli.App) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "logout SERVER", Short: "Forget the login at a server",
-		Long: "Forgets what the state folder keeps of the login at a server. The authorization server is not told: if another person can have\n" +
-			"read it, revoke the token there too.",
+		Long: "Removes the login at a server from the state folder. The command does not tell the authorization server: if another\n" +
+			"person can have read the token, revoke it there too.",
 		Args: cli.WantArgs(1, 1, "the name of a server"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := p.Find(a); err != nil {

@@ -25,14 +25,14 @@ func DiffCommand(a *cli.App) *cobra.Command {
 	var last, asJSON bool
 	cmd := &cobra.Command{
 		Use: "diff TXN | CALL | --last", Short: "Show what a transaction or a call changed, line by line",
-		Long: "Shows each file before and after, in a form that git apply reads: names are relative to the workspace, those of another\n" +
-			"root begin with its name. Binary content is written for git apply, and on a terminal as one line. Content over 4 MiB, folders\n" +
-			"and attributes are named and are no part of the patch. The patch shows what the call did, also if the files were\n" +
-			"changed since; of an undo it shows what the undo did. remit diff changes nothing.\n\n" +
-			"What a call left is shown from the file while it is still there, or from what displaced it under remit. Where it is\n" +
-			"gone, that is said, and the version is named. What a call did outside files has no difference; such calls are listed.\n" +
-			"--last is what remit revert --last would revert: the newest transaction with something left of it.\n\n" +
-			"Exit codes: 2 usage, or no such transaction.",
+		Long: "Shows each file before and after, as a patch for git apply. Names are relative to the workspace; those of another root\n" +
+			"begin with its name. Binary content is written for git apply, and as one line on a terminal. Folders, attributes and\n" +
+			"content over 4 MiB are named, and are not part of the patch. The patch shows what the call did, even if the files\n" +
+			"changed since. For a revert, it shows what the revert did. remit diff changes nothing.\n\n" +
+			"The content after a call comes from the file while it is still there, or from what replaced it under remit. If it is\n" +
+			"gone, the command says so and names the version. Effects outside files have no difference; the command lists such\n" +
+			"calls. --last selects what remit revert --last reverts: the newest transaction with something left of it.\n\n" +
+			"Exit codes: 2 usage, or an unknown transaction.",
 		Args: cli.WantIDs(0, 1, "the id of one transaction or call, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
@@ -66,7 +66,7 @@ func DiffCommand(a *cli.App) *cobra.Command {
 	}
 	state.AddFlags(cmd, &p)
 	state.AddRootFlag(cmd, &p)
-	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction with something to revert")
+	cmd.Flags().BoolVar(&last, "last", false, "select the newest transaction with something to revert")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }

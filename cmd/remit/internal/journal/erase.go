@@ -22,11 +22,11 @@ func EraseCommand(a *cli.App) *cobra.Command {
 	var yes, asJSON bool
 	var why string
 	cmd := &cobra.Command{
-		Use: "erase CALL --why TEXT", Short: "Destroy the content in the records of a call; the call can then not be reverted",
-		Long: "Destroys input, output, notes and kept content of one call and of each time it was reverted. What stays says that\n" +
-			"there was a call of this tool, how it ended, and that you erased it; the journal can still be checked, also with a\n" +
-			"head that was kept elsewhere. Its transaction must have ended. What is lost is said first, and asked for at a terminal;\n" +
-			"--yes answers that. Copies elsewhere, such as backups and what the call itself wrote, are not touched.",
+		Use: "erase CALL --why TEXT", Short: "Destroy the content in the records of a call, which then cannot be reverted",
+		Long: "Destroys input, output, notes and stored content of one call and of its reverts. The journal keeps the tool, the\n" +
+			"outcome and your name, and can still be checked, also with a head from another place. The transaction of the call must\n" +
+			"have ended. On a terminal, the command lists what is lost and asks for confirmation; --yes confirms it. The command\n" +
+			"does not change copies elsewhere, such as backups, or what the call itself wrote.",
 		Args: cli.WantIDs(1, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(why) == "" {
@@ -36,8 +36,8 @@ func EraseCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	state.AddFlags(cmd, &p)
-	cmd.Flags().StringVar(&why, "why", "", "`TEXT` that says what it is erased for; it is kept")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().StringVar(&why, "why", "", "`TEXT` with the reason, which the journal keeps")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }

@@ -21,10 +21,11 @@ func FeedbackCommand(a *cli.App) *cobra.Command {
 	var note string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "feedback CALL good|bad|wrong|unsafe [--note TEXT]", Short: "Say what you think of a call",
-		Long: "Writes down, in the name of the user that the operating system says you are, what you think of a call: good, it did what\n" +
-			"was wanted; bad, it was of no use; wrong, what it returned or did is not right; unsafe, it did harm or could have. It changes\n" +
-			"nothing but the record; remit tools stats counts it for the declaration that made the call. Said again, the newest counts.",
+		Use: "feedback CALL good|bad|wrong|unsafe [--note TEXT]", Short: "Record your feedback on a call",
+		Long: "Records your feedback on a call: good, it did what you wanted; bad, it was useless; wrong, its result or its effect is\n" +
+			"wrong; unsafe, it did harm or could have. The record has your name, as the operating system reports it. Feedback\n" +
+			"changes nothing else. remit tools stats counts it for the declaration that made the call. Your newest feedback on a\n" +
+			"call counts.",
 		Args: cli.WantIDs(2, 2, "the id of one call, and good, bad, wrong or unsafe"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := provenance.Feedback{Call: args[0], Verdict: provenance.Rating(args[1]), Note: note}
@@ -53,7 +54,7 @@ func FeedbackCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	state.AddFlags(cmd, &p)
-	cmd.Flags().StringVar(&note, "note", "", "`TEXT` that says why; remit erase destroys it with the call")
+	cmd.Flags().StringVar(&note, "note", "", "`TEXT` with the reason; remit erase destroys it with the call")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }

@@ -22,12 +22,12 @@ func FsckCommand(a *cli.App) *cobra.Command {
 	var asJSON, accept bool
 	var kept string
 	cmd := &cobra.Command{
-		Use: "fsck", Short: "Check everything that can be seen of a journal, and trust nothing",
-		Long: "Checks each record, the tree over them, transactions, claims and kept content, and changes no record. It ends with the\n" +
-			"tree head. A head kept elsewhere and given with --head later shows that nothing before it was changed or cut off,\n" +
-			"which nothing in the journal itself can show. Where entries are missing that were promised, or journal.head is, every\n" +
-			"other command refuses; --accept-head goes on with what is there, and writes down that you said so.\n" +
-			"Exit codes: 1 there are problems, each is listed.",
+		Use: "fsck", Short: "Check the whole journal, and report each problem",
+		Long: "Checks each record, the tree over the records, transactions, claims and stored content. It changes no record, and\n" +
+			"prints the tree head at the end. Store the head in another place: given with --head later, it shows whether an earlier\n" +
+			"entry was changed or cut off, which the journal alone cannot show. If promised entries or journal.head are missing,\n" +
+			"every other command refuses to run. --accept-head continues with the entries that are there, and records your name.\n\n" +
+			"Exit codes: 1 the journal has problems; the command lists each of them.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if accept {
@@ -37,9 +37,9 @@ func FsckCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	state.AddFlags(cmd, &p)
-	cmd.Flags().StringVar(&kept, "head", "", "`SIZE:ROOT`, a tree head that was kept elsewhere")
-	cmd.Flags().BoolVar(&accept, "accept-head", false, "go on with an incomplete journal, and write down who said so")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line: each problem, then the report")
+	cmd.Flags().StringVar(&kept, "head", "", "tree head to compare with, as `SIZE:ROOT`, from a place outside the journal")
+	cmd.Flags().BoolVar(&accept, "accept-head", false, "continue without the missing entries, and record your name")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line: each problem, then the report")
 	return cmd
 }
 

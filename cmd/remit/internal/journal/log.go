@@ -35,9 +35,9 @@ func LogCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	state.AddFlags(cmd, &p)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each transaction")
-	cmd.Flags().IntVarP(&newest, "newest", "n", 0, "only the newest `N` transactions (default: all)")
-	cmd.Flags().StringVar(&only, "txn", "", "only the transaction with this `ID`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line, for each transaction")
+	cmd.Flags().IntVarP(&newest, "newest", "n", 0, "list only the newest `N` transactions (default: all)")
+	cmd.Flags().StringVar(&only, "txn", "", "list only the transaction with this `ID`")
 	return cmd
 }
 

@@ -20,18 +20,20 @@ func PruneCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Drop the records that revert old transactions, and free their space",
-		Long: "Drops what the records of old calls hold, and kept content that nothing else names. What stays says which tools were\n" +
-			"called, how that ended and what they changed, and the journal can still be checked. It never drops anything of a\n" +
-			"transaction that is open, was reverted in part only, or has a call of unknown outcome: those are listed.\n" +
-			"Age is counted in journal time: a gap of more than a day between two records counts as a day, so a clock that jumps\n" +
-			"makes nothing old. It may run beside a server, and gives room back in small steps; remit serve --keep TIME does it by itself.",
+		Use: "prune", Short: "Delete revert data of old transactions and free disk space",
+		Long: "Deletes the content of the records of old calls, and stored content that no other record names. The journal keeps the\n" +
+			"tools, the outcomes and the changed resources, and can still be checked. The command never deletes data of a\n" +
+			"transaction that is open, was reverted only in part, or has a call with an unknown outcome; it lists these\n" +
+			"transactions.\n\n" +
+			"Age is measured in journal time: a gap of more than a day between two records counts as a day. So a clock that jumps\n" +
+			"makes no transaction old. The command can run while a server runs, and frees space in small steps. remit serve --keep\n" +
+			"TIME prunes by itself.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPrune(cmd.Context(), a, &p, keep, asJSON) },
 	}
 	state.AddFlags(cmd, &p)
 	cli.AddRetentionFlags(cmd, &keep, "")
-	cmd.Flags().BoolVar(&keep.DryRun, "dry-run", false, "only say what would go")
+	cmd.Flags().BoolVar(&keep.DryRun, "dry-run", false, "report what remit would delete, and delete nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }

@@ -22,12 +22,13 @@ func RecoverCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "recover", Short: "Finish what a killed process began, and determine the outcomes of its calls",
-		Long: "Determines the outcomes of calls that killed processes left in flight. A call in handles or in the sandbox that\n" +
-			"did not end is reverted. If a revert or a redo was killed, recover finishes the calls that it had\n" +
-			"begun, and closes it if nothing else is left to do. It closes transactions that have nothing to revert. It begins\n" +
-			"no revert and no redo: for what stays open it prints the commands. It may run at any time, also beside a live run.\n\n" +
-			"Exit codes: 7 a call's outcome is unknown, or could not be determined here; 6 one could be reverted in part only.",
+		Use: "recover", Short: "Determine the outcomes of calls whose process died, and finish its reverts",
+		Long: "Determines the outcomes of calls that killed processes left in flight. It reverts an unfinished call that acts through\n" +
+			"handles or in the sandbox. If a revert or a redo was killed, it finishes the calls that this had begun, and closes it\n" +
+			"if nothing else is left to do. It closes transactions that have nothing to revert. It begins no revert and no redo:\n" +
+			"for what stays open, it prints the commands. The command can run at any time, also while a run is live.\n\n" +
+			"Exit codes: 6 a call could be reverted only in part; 7 the outcome of a call is unknown, or could not be determined\n" +
+			"here.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runRecover(cmd.Context(), a, &p, asJSON) },
 	}

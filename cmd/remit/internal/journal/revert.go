@@ -24,12 +24,13 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	var how revert.Options
 	cmd := &cobra.Command{
 		Use: "revert TXN | CALL | --last", Short: "Revert a transaction or a call, also after its commit",
-		Long: "Reverts a transaction, or a call with the later calls of its transaction that changed the same files. What changed since\n" +
-			"stays and is listed: the exit code is then 6. --last is the newest transaction that can be reverted, or whose process is\n" +
-			"gone while it holds calls for the commit.\n\n" +
-			"--preview shows the result for each file, and changes nothing. --cascade also reverts later transactions that changed the\n" +
-			"same files. --force overwrites what changed since. It stores each overwritten version first: remit redo restores it.\n\n" +
-			"Exit codes: 0 everything was reverted; 2 usage, or no such transaction; 6 not everything could be reverted.",
+		Long: "Reverts a transaction, or a call with the later calls of its transaction that changed the same files. A file that\n" +
+			"changed since stays as it is, and the command lists it: the exit code is then 6. --last selects the newest transaction\n" +
+			"that can be reverted, or whose process ended while calls are held for the commit.\n\n" +
+			"--preview shows the result for each file, and changes nothing. --cascade also reverts later transactions that changed\n" +
+			"the same files. --force overwrites what changed since. It stores each overwritten version first: remit redo restores\n" +
+			"it.\n\n" +
+			"Exit codes: 0 everything was reverted; 2 usage, or an unknown transaction; 6 not everything could be reverted.",
 		Args: cli.WantIDs(0, 1, "the id of one transaction or call, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
@@ -62,10 +63,10 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	state.AddFlags(cmd, &p)
 	state.AddRootFlag(cmd, &p)
 	state.AddDatabaseFlag(cmd, &p)
-	cmd.Flags().BoolVar(&last, "last", false, "the newest transaction that can be reverted")
+	cmd.Flags().BoolVar(&last, "last", false, "select the newest transaction that can be reverted")
 	cmd.Flags().BoolVar(&preview, "preview", false, "show the result for each file, and change nothing")
 	cmd.Flags().BoolVar(&how.Cascade, "cascade", false, "also revert later transactions that changed the same files")
-	cmd.Flags().BoolVar(&how.Force, "force", false, "overwrite what changed since; each overwritten version is stored first, so redo restores it")
+	cmd.Flags().BoolVar(&how.Force, "force", false, "overwrite what changed since; remit stores each overwritten version first, so redo restores it")
 	cmd.Flags().StringVar(&how.By, "by", "", "`NAME` of the person who reverts, for the record (default: your account)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
@@ -76,10 +77,11 @@ func RedoCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON bool
 	cmd := &cobra.Command{
-		Use: "redo TXN | REVERT | --last", Short: "Restore a transaction that was reverted",
-		Long: "Reverts the revert of a transaction. What changed since stays and is listed: the exit code is then 6. What a forced revert\n" +
-			"overwrote is restored. The id of a revert, as remit log and remit revert --json print it, stands for the transaction that it\n" +
-			"reverted. --last is the newest revert of which a redo can restore something.",
+		Use: "redo TXN | REVERT | --last", Short: "Redo a reverted transaction",
+		Long: "Reverts the revert of a transaction. A file that changed since stays as it is, and the command lists it: the exit code\n" +
+			"is then 6. The command restores what a forced revert overwrote. The ID of a revert, which remit log and remit revert\n" +
+			"--json print, identifies the transaction that it reverted. --last selects the newest revert of which a redo can\n" +
+			"restore something.",
 		Args: cli.WantIDs(0, 1, "the id of one transaction, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last == (len(args) == 1) {
@@ -93,7 +95,7 @@ func RedoCommand(a *cli.App) *cobra.Command {
 	state.AddFlags(cmd, &p)
 	state.AddRootFlag(cmd, &p)
 	state.AddDatabaseFlag(cmd, &p)
-	cmd.Flags().BoolVar(&last, "last", false, "the newest revert of which a redo can restore something")
+	cmd.Flags().BoolVar(&last, "last", false, "select the newest revert of which a redo can restore something")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }

@@ -21,7 +21,7 @@ func ShowCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show CALL|TXN", Short: "Show everything about one call, or the calls of a transaction",
+		Use: "show CALL|TXN", Short: "Show everything about a call, or about each call of a transaction",
 		Args: cli.WantIDs(1, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := state.Declare(cmd.Context(), a, &p.Declared, nil, nil); err != nil {
@@ -32,7 +32,7 @@ func ShowCommand(a *cli.App) *cobra.Command {
 	}
 	state.AddFlags(cmd, &p)
 	state.AddDeclarationFlags(cmd, &p.Declared)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each call")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line, for each call")
 	return cmd
 }
 

@@ -16,13 +16,13 @@ import (
 func checkCommand(a *cli.App) *cobra.Command {
 	var f policyCheckFlags
 	cmd := &cobra.Command{
-		Use: "check PATH...", Short: "Load a policy and run its own tests",
-		Long: "Loads the policy of the given files, folders and packs (builtin:PACK). It says what is wrong with the policy and where, warns of\n" +
-			"rules that are not what their author means, and runs its *_test.rego. What could not be checked and what makes decisions slow is\n" +
-			"summed up in one line; --notes lists it.\n\n" +
-			"The command compares rules with the built-in tools and those of --definitions and --services. With --tools, it warns of each\n" +
-			"other name of a tool. Exit codes: 0 it is good; 2 usage, or a file that cannot be read; 5 it is not good, or with --strict,\n" +
-			"there is a warning.",
+		Use: "check PATH...", Short: "Check a policy and run its tests",
+		Long: "Loads the policy of the given files, folders and packs (builtin:PACK), and runs its *_test.rego files. It reports each\n" +
+			"mistake with its place, and warns about rules that do not do what their author means. One line sums up what the check\n" +
+			"does not cover and what makes decisions slow; --notes lists it.\n\n" +
+			"The command compares the rules with the built-in tools and those of --definitions and --services. With --tools, it\n" +
+			"warns about each other tool name.\n\n" +
+			"Exit codes: 0 no fault; 2 usage, or a file that cannot be read; 5 a fault, or with --strict a warning.",
 		Args: func(_ *cobra.Command, paths []string) error {
 			if len(paths) > 0 {
 				return nil
@@ -34,9 +34,9 @@ func checkCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, paths []string) error { return runCheck(a, cmd, paths, f) },
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
-	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit with 5 if there is a warning")
-	cmd.Flags().BoolVar(&f.notes, "notes", false, "list what could not be checked and what makes decisions slow (default: how much of it there is)")
-	cmd.Flags().BoolVar(&f.tools, "tools", false, "warn of each tool that is not there")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit with code 5 if there is a warning")
+	cmd.Flags().BoolVar(&f.notes, "notes", false, "list what the check does not cover, and what makes decisions slow (default: only their number)")
+	cmd.Flags().BoolVar(&f.tools, "tools", false, "warn about each tool name that does not exist")
 	state.AddDefinitionsFlag(cmd, &f.definitions)
 	state.AddServicesFlag(cmd, &f.services)
 	return cmd

@@ -9,7 +9,7 @@ import (
 // Command returns remit policy.
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "policy", Short: "Begin, check and ask policies",
+		Use: "policy", Short: "Create, check and evaluate policies",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

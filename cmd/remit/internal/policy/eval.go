@@ -18,12 +18,11 @@ func evalCommand(a *cli.App) *cobra.Command {
 	var input string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "eval --input FILE|- [PATH]...", Short: "Ask a policy about one access",
-		Long: "Decides about one input document as a call would be decided, by the policy of the given files and folders (none: the\n" +
-			"workspace policy that holds by default). The exit code is that of the call: 0 for allow and hold, 3 for deny, 4 for\n" +
-			"ask; 2 for an input that is no input.\n\n" +
-			"Purpose, tool and access have to be there; the rest where a rule reads it. remit policy schema says what all of it\n" +
-			"may be. A whole input:\n\n" + SampleInput,
+		Use: "eval --input FILE|- [PATH]...", Short: "Evaluate a policy for one access",
+		Long: "Decides one input document like a call, with the policy of the given files and folders (default: the workspace\n" +
+			"policy). The exit code is that of the call: 0 for allow and hold, 3 for deny, 4 for ask; 2 for an invalid input.\n\n" +
+			"The input needs purpose, tool and access, and each other field that a rule reads. remit policy schema prints all\n" +
+			"fields. A whole input:\n\n" + SampleInput,
 		RunE: func(cmd *cobra.Command, paths []string) error { return runEval(a, cmd, input, paths, asJSON) },
 	}
 	cmd.Flags().StringVar(&input, "input", "", "`FILE` with the input document, or - for standard input")

@@ -26,13 +26,15 @@ type explainFlags struct {
 func explainCommand(a *cli.App) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
-		Use: "explain CALL | --input FILE|-", Short: "Say why a call is decided as it is, and what would allow it",
-		Long: "Asks a policy again about a recorded call, or about an input document as remit policy eval takes it. It says which rules\n" +
-			"decided, at which line and by what they saw, which could have allowed it and where they stopped, and the smallest change\n" +
-			"of the policy that lets the call through: that change is tried out before it is told.\n\n" +
-			"A record does not hold all that a policy saw: counts of the session and the place in a batch are taken as none. What a\n" +
-			"program changed is not on it either. If the same policy then decided otherwise, the command cannot tell, and says so.\n" +
-			"Exit codes: 0 it is explained; 2 usage, or nothing to explain.",
+		Use: "explain CALL | --input FILE|-", Short: "Explain the decision about a call, and what permits the call",
+		Long: "Evaluates a policy again for a recorded call, or for an input document in the form of remit policy eval. The command\n" +
+			"reports the rules that decided, with their lines and the values that they read. It also reports the rules that did not\n" +
+			"match but could have allowed the call, and the smallest change of the policy that permits the call. The command tests\n" +
+			"this change before it prints it.\n\n" +
+			"A record does not have everything that the policy read: the command assumes no counters of the session and no batch,\n" +
+			"and does not know what a program changed. If the same policy decided otherwise because of this, the command says that\n" +
+			"it cannot tell.\n\n" +
+			"Exit codes: 0 explained; 2 usage, or nothing to explain.",
 		Args: func(_ *cobra.Command, ids []string) error {
 			if (f.input == "") == (len(ids) == 0) || len(ids) > 1 {
 				return cli.UsageProblem("want the id of one call, or --input FILE")
@@ -44,8 +46,8 @@ func explainCommand(a *cli.App) *cobra.Command {
 	state.AddFlags(cmd, &f.Workspace)
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "`FILE` with an input document, or - for standard input")
-	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
-	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each access")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH`: a .rego file, a folder of such files, or builtin:PACK (default: the workspace policy)")
+	flags.BoolVar(&f.json, "json", false, "write one JSON object per line, for each access")
 	return cmd
 }
 

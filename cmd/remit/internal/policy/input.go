@@ -44,8 +44,9 @@ END`
 func schemaCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "schema", Short: "Print the JSON schema of what a policy decides about",
-		Long: "Prints the JSON schema of the input that rules read and that remit policy eval takes. Editors complete from it.",
+		Use: "schema", Short: "Print the JSON schema of the policy input",
+		Long: "Prints the JSON schema of the input that rules read and that remit policy eval takes. Editors can use it to complete\n" +
+			"fields.",
 		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
@@ -56,7 +57,7 @@ func schemaCommand(a *cli.App) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write it on one line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write the schema on one line")
 	return cmd
 }
 

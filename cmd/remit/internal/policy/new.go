@@ -22,11 +22,12 @@ func newCommand(a *cli.App) *cobra.Command {
 	var from string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "new --from PACK [FOLDER]", Short: "Write a copy of a pack to start from",
-		Long: "Writes the files of a pack, and its tests, into a folder (default: policy). It never replaces a file. The packs:\n" +
+		Use: "new --from PACK [FOLDER]", Short: "Copy a pack, to start a policy from it",
+		Long: "Copies the files of a pack, with its tests, into a folder (default: policy). It never replaces a file. The packs are\n" +
 			policyfile.PackList() + ".\n\n" +
-			"A copy is a policy of its own: remit run --policy FOLDER uses it, and later versions of remit do not change it. To add to a\n" +
-			"pack instead, name both: remit run --policy builtin:workspace --policy my.rego. All rules count then, and a denial of either wins.",
+			"A copy is a separate policy: remit run --policy FOLDER uses it, and later versions of remit do not change it. To\n" +
+			"extend a pack instead, name both: remit run --policy builtin:workspace --policy my.rego. Then all rules count, and a\n" +
+			"denial by either wins.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if from == "" {

@@ -17,16 +17,16 @@ func testCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	var least float64
 	cmd := &cobra.Command{
-		Use: "test [PATH]...", Short: "Run a policy's own tests, and say what they reach",
+		Use: "test [PATH]...", Short: "Run the tests of a policy, and report which lines they reach",
 		Long: "Runs the rules of the *_test.rego files whose names begin with test_, with the policy of the given files and folders\n" +
-			"(none: the workspace policy that holds by default). Of a test that fails it says which condition did not hold, and with\n" +
-			"what values; of each file, how many of its rules and lines were reached.\n\n" +
-			"Exit codes: 0 all passed; 2 usage, or a file that cannot be read; 5 a test failed, there is none, the policy does not\n" +
-			"load, or less was reached than --coverage wants.",
+			"(default: the workspace policy). For a failed test, it reports the condition that did not hold, and the values. For\n" +
+			"each file, it reports how many rules and lines the tests reach.\n\n" +
+			"Exit codes: 0 all tests passed; 2 usage, or a file that cannot be read; 5 a test failed, there is no test, the policy\n" +
+			"does not load, or the tests reach less than --coverage requires.",
 		RunE: func(cmd *cobra.Command, paths []string) error { return runTests(a, cmd, paths, least, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
-	cmd.Flags().Float64Var(&least, "coverage", 0, "`PERCENT` of the lines of each file that tests have to reach")
+	cmd.Flags().Float64Var(&least, "coverage", 0, "minimum `PERCENT` of the lines of each file that the tests must reach")
 	return cmd
 }
 

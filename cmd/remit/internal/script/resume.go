@@ -27,14 +27,14 @@ import (
 func ResumeCommand(a *cli.App) *cobra.Command {
 	var f startup.Flags
 	cmd := &cobra.Command{
-		Use: "resume CALL | TXN", Short: "Let a call that waited for approval go on, or end what was left open",
-		Long: "Asks the policy again about the call as it was recorded. Approved, and still what was asked, it runs once; otherwise it\n" +
-			"is denied, or goes on waiting. Its transaction stays open for what else there is to do, unless --at-end says how it ends.\n" +
-			"The id of a transaction that its process left open, with --at-end, ends that.\n\n" +
-			"A commit releases the calls that are held, in the order in which they were held; the policy was asked about them when they\n" +
-			"were. One that stopped goes on so: a call that is known to have had no effect is sent again; one of unknown outcome is\n" +
-			"not, unless its tool says that the same key has one effect (remit resolve says what became of it). To go on without a\n" +
-			"call, take it out of the queue: remit revert CALL. Exit codes are those of remit run.",
+		Use: "resume CALL | TXN", Short: "Continue a call after its approval, or end a transaction that was left open",
+		Long: "Continues a call. The policy decides the recorded call again. If the call is approved and has not changed, it runs\n" +
+			"once. Otherwise it is denied, or waits on. Its transaction stays open for further calls, unless --at-end ends it. With\n" +
+			"the ID of a transaction that its process left open, and --at-end, the command ends the transaction.\n\n" +
+			"A commit releases held calls in the order in which they were held. The policy decided them at that time. A commit that\n" +
+			"stopped continues like this: a call that is known to have had no effect is sent again. A call with an unknown outcome\n" +
+			"is not sent again, unless its tool declares that one key has one effect; remit resolve resolves it. To continue\n" +
+			"without a call, remove it from the queue: remit revert CALL. The exit codes are those of remit run.",
 		Args: cli.WantIDs(1, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.Check(); err != nil {
@@ -45,8 +45,8 @@ func ResumeCommand(a *cli.App) *cobra.Command {
 	}
 	state.AddFlags(cmd, &f.Workspace)
 	startup.AddResumeFlags(cmd, &f)
-	cmd.Flags().StringVar(&f.AtEnd, "at-end", "leave-open", "what becomes of the transaction afterwards: commit, revert or leave-open")
-	cmd.Flags().BoolVar(&f.JSON, "json", false, "answer with one JSON object a line")
+	cmd.Flags().StringVar(&f.AtEnd, "at-end", "leave-open", "`END` of the transaction after the call: commit, revert or leave-open")
+	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object per line")
 	return cmd
 }
 

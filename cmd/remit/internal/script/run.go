@@ -22,14 +22,15 @@ func RunCommand(a *cli.App) *cobra.Command {
 	var f startup.Flags
 	cmd := &cobra.Command{
 		Use:   "run [flags] SCRIPT.jsonl | -",
-		Short: "Run a script of calls, one a line",
+		Short: "Run a script of calls, one per line",
 		Long: "Runs the calls of a script in a transaction. Each line is one JSON object:\n\n" +
 			`  {"tool":"file_write","args":{"path":"a.txt","content":"hi"}}` + "\n" +
 			`  {"parallel":[{"tool":…,"args":…},…]}      calls that run at once` + "\n" +
 			`  {"savepoint":"a"}, {"revert_to":"a"}      revert what came after` + "\n" +
 			`  {"commit":true}, {"revert":true}          end the transaction; a later call begins the next` + "\n\n" +
-			"A file is read to its end before its first call runs: with a line that is no step, nothing of it is run (exit code 5;\n" +
-			"--keep-going runs the other lines). From - lines are run as they come, up to the first that is no step.\n\n" +
+			"remit reads a file to its end before the first call runs. If a line is not a step, nothing of the file runs (exit code 5;\n" +
+			"--keep-going runs the other lines). From standard input (-), remit runs each line when it arrives, up to the first line\n" +
+			"that is not a step.\n\n" +
 			"Exit codes: 0 all done; 1 internal; 2 usage; 3 a call was denied; 4 a call waits for approval; 5 a call failed, was\n" +
 			"invalid or did not verify; 6 not everything could be reverted; 7 an outcome is unknown. The most serious one wins:\n" +
 			"1, 2, 7, 6, 5, 4, 3.",
@@ -51,21 +52,21 @@ func RunCommand(a *cli.App) *cobra.Command {
 	state.AddServiceFlags(cmd, &f.Services)
 	state.AddDeclarationFlags(cmd, &f.Declared)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.Roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
-	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
+	flags.StringArrayVar(&f.Roots, "root", nil, "another root for calls, as `NAME=DIR`")
+	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`: a .rego file, a folder of such files, or builtin:PACK (default: the workspace policy)")
 	flags.StringVar(&f.As, "principal", "agent", "`ID` of the principal: the agent or person that makes the calls")
-	flags.StringVar(&f.SessionFile, "session", "", "`FILE` that keeps a secret by which the next run goes on in the same session, with its counts, labels and approvals; made where it is not there")
-	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of who asks")
-	flags.StringVar(&f.OnAsk, "on-ask", "deny", "what happens when the policy asks: deny, wait for remit approve, prompt, or approve-unsafe, which approves everything in your name")
-	flags.StringVar(&f.AtEnd, "at-end", "commit", "what becomes of the transaction at the end: commit, revert or leave-open")
+	flags.StringVar(&f.SessionFile, "session", "", "`FILE` with the secret of a session: the run continues the session, with its counters, labels and approvals; remit creates a missing file, for a new session")
+	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of the principal")
+	flags.StringVar(&f.OnAsk, "on-ask", "deny", "`MODE` for calls that need approval: deny denies them, wait lets them wait for remit approve, prompt asks you at the terminal, approve-unsafe approves them all in your name")
+	flags.StringVar(&f.AtEnd, "at-end", "commit", "`END` of the transaction after the last call: commit, revert or leave-open")
 	startup.AddSandboxFlag(cmd, &f.Workspace)
 	startup.AddLimitFlags(cmd, &f.Limits)
 	startup.AddClientFlags(cmd, &f.Client)
-	flags.StringArrayVar(&f.UserTexts, "user-text", nil, "`TEXT` of the person behind the run, such as a prompt: for policies that let calls go only to URLs that were given, all in it are")
-	flags.DurationVar(&f.ClaimTimeout, "claim-timeout", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
-	flags.BoolVar(&f.Atomic, "atomic", false, "the first call that is not done reverts everything and ends the script")
-	flags.BoolVar(&f.KeepGoing, "keep-going", false, "go on after a line that is no step, and run a file that has one")
-	flags.BoolVar(&f.JSON, "json", false, "answer with one JSON object a line")
+	flags.StringArrayVar(&f.UserTexts, "user-text", nil, "`TEXT` of the user, such as a prompt; its URLs are user-provided: docs/guides/data-flow.md")
+	flags.DurationVar(&f.ClaimTimeout, "claim-timeout", 0, "`TIME` for which a call waits for a file that another open transaction claims, such as 30s (default: the call fails immediately and names that transaction)")
+	flags.BoolVar(&f.Atomic, "atomic", false, "revert everything and end the script at the first call that is not done")
+	flags.BoolVar(&f.KeepGoing, "keep-going", false, "continue after a line that is not a step, and run a file that contains one")
+	flags.BoolVar(&f.JSON, "json", false, "write one JSON object per line")
 	return cmd
 }
 

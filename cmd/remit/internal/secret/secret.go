@@ -40,8 +40,8 @@ type secretFlags struct {
 }
 
 func (f *secretFlags) add(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&f.file, "file", "", "keep it in the encrypted file `PATH`, not in the system's keyring")
-	cmd.Flags().StringVar(&f.identity, "identity", "", "`FILE` of the key that opens it (default: REMIT_IDENTITY, or PATH.key); best kept elsewhere")
+	cmd.Flags().StringVar(&f.file, "file", "", "use the encrypted file `PATH`, not the system's keyring")
+	cmd.Flags().StringVar(&f.identity, "identity", "", "`FILE` with the key of the encrypted file; store it in another place (default: REMIT_IDENTITY, or PATH.key)")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	return cmd
 }
@@ -75,8 +75,8 @@ func (f *secretFlags) open(a *cli.App) (secretStore, string, error) {
 func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "secret", Short: "Store secrets that calls use and no model sees",
-		Long: "Keeps secrets in the system's keyring or, with --file, in a file encrypted with age. remit run --secret NAME, or\n" +
-			"--secret NAME=file:PATH, lets calls use one where the policy allows \"use secret://NAME\".",
+		Long: "Stores secrets in the system's keyring or, with --file, in a file encrypted with age. Calls can use a secret with\n" +
+			"remit run --secret NAME, or --secret NAME=file:PATH, if the policy allows \"use secret://NAME\".",
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(setCommand(a), listCommand(a), removeCommand(a))
@@ -86,9 +86,9 @@ func Command(a *cli.App) *cobra.Command {
 func setCommand(a *cli.App) *cobra.Command {
 	var f secretFlags
 	return f.add(&cobra.Command{
-		Use: "set NAME", Short: "Keep a secret, in the place of one of the same name",
-		Long: "Reads the value from the terminal, without showing it, or from standard input; never from an argument, which others\n" +
-			"could see. A line end after it is dropped.",
+		Use: "set NAME", Short: "Store a secret, or replace it",
+		Long: "Reads the value from the terminal, without showing it, or from standard input. An argument would be visible to other\n" +
+			"processes. The command drops one line end after the value.",
 		Args: cli.WantIDs(1, 1, "one name"),
 		RunE: func(_ *cobra.Command, args []string) error { return setSecret(a, f, args[0]) },
 	})
@@ -124,7 +124,7 @@ func listCommand(a *cli.App) *cobra.Command {
 func removeCommand(a *cli.App) *cobra.Command {
 	var f secretFlags
 	return f.add(&cobra.Command{
-		Use: "remove NAME", Short: "Forget a secret", Args: cli.WantIDs(1, 1, "one name"),
+		Use: "remove NAME", Short: "Remove a secret", Args: cli.WantIDs(1, 1, "one name"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, _, err := f.open(a)
 			if err == nil {

@@ -35,11 +35,11 @@ func AddSessionFlags(a *cli.App, cmd *cobra.Command, f *startup.Flags) {
 	startup.AddLimitFlags(cmd, &f.Limits)
 	upstream.AddFlag(cmd, &f.Upstreams)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.Roots, "root", nil, "another folder that calls may be granted parts of, as `NAME=DIR`")
-	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, a .rego file, a folder of them or builtin:PACK (default: the workspace policy)")
+	flags.StringArrayVar(&f.Roots, "root", nil, "another root for calls, as `NAME=DIR`")
+	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`: a .rego file, a folder of such files, or builtin:PACK (default: the workspace policy)")
 	flags.StringVar(&f.As, "principal", "agent", "`ID` of the principal: the agent or person that makes the calls")
-	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of who asks")
-	flags.DurationVar(&f.ClaimTimeout, "claim-timeout", 0, "how long a call waits for a file that another open transaction holds, such as 30s (default: it fails at once and names the holder)")
+	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of the principal")
+	flags.DurationVar(&f.ClaimTimeout, "claim-timeout", 0, "`TIME` for which a call waits for a file that another open transaction claims, such as 30s (default: the call fails immediately and names that transaction)")
 	f.AtEnd = "commit"
 }
 

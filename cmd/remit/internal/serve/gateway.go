@@ -12,12 +12,12 @@ import (
 func GatewayCommand(a *cli.App) *cobra.Command {
 	cmd := Command(a)
 	cmd.Use, cmd.Short = "gateway --config FILE [flags]", "Serve the tools of other MCP servers, with policy and undo"
-	cmd.Long = "Serves the tools of other MCP servers, and those of transactions. The file lists the servers as clients have them, and says\n" +
-		"what is known of their tools; remit init drafts that. Each tool is pinned when it is first seen; one that is new or has\n" +
-		"changed is in quarantine until remit gateway accept has shown and accepted it. With --own-tools remit's own tools for\n" +
-		"files, programs and the web are served too, as remit serve does."
+	cmd.Long = "Serves the tools of other MCP servers, and the transaction tools. The file lists the servers in the form of MCP clients, and\n" +
+		"has entries for their tools; remit init drafts the entries. The gateway pins each tool at the first start of its server. A tool\n" +
+		"that is new or changed later is in quarantine until remit gateway accept shows and accepts it. With --own-tools, the gateway\n" +
+		"also serves the built-in tools, like remit serve."
 	own := false
-	cmd.Flags().BoolVar(&own, "own-tools", false, "serve remit's own tools too; --database and --definitions serve the tools that they name without it")
+	cmd.Flags().BoolVar(&own, "own-tools", false, "also serve the built-in tools; without it, --database and --definitions serve only their tools")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("config") {
 			return cli.UsageProblem("--config names the file that lists the servers")

@@ -25,11 +25,11 @@ func Command(a *cli.App) *cobra.Command {
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
 		Use: "serve [--stdio | --http ADDR] [flags]", Short: "Serve the tools over MCP, with undo",
-		Long: "Serves the tools of remit to MCP clients, in all revisions of the protocol. A call that names no transaction is one by\n" +
-			"itself, and can be reverted by the id in its result, by the tool txn_revert, or by remit revert.\n\n" +
-			"--stdio, the default, is for one client, which starts the command. --http serves any number, each in the session that its\n" +
-			"token proves: one is made at the first start and kept in the state folder, which the command names; remit token\n" +
-			"makes others. It listens on loopback; another address needs --allow-remote and --host.",
+		Long: "Serves the tools of remit to MCP clients, in all revisions of the protocol. A call that names no transaction is its\n" +
+			"own transaction. You can revert it with the ID in its result, with the tool txn_revert, or with remit revert.\n\n" +
+			"--stdio, the default, serves one client, which starts the command. --http serves several clients, each in the session\n" +
+			"of its token. The command creates a token at the first start, stores it in the state folder and prints its place;\n" +
+			"remit token creates others. The server listens on loopback; another address needs --allow-remote and --host.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.AsSet = cmd.Flags().Changed("principal")
@@ -44,19 +44,19 @@ func Command(a *cli.App) *cobra.Command {
 	}
 	AddSessionFlags(a, cmd, &f.Flags)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.Upstreams.Strict, "quarantine-new", false, "with --config: keep what servers declare at their first start in quarantine too")
-	flags.BoolVar(&f.stdio, "stdio", false, "speak over standard input and output, with one client (the default)")
-	flags.StringVar(&f.http, "http", "", "listen for HTTP on `ADDR`, such as 127.0.0.1:8321; port 0 is any that is free. The path is /mcp")
-	flags.StringVar(&f.SessionFile, "session", "", "with --stdio: `FILE` that keeps a secret by which the next start goes on in the same session; made where it is not there")
-	flags.StringVar(&f.OnAsk, "on-ask", "elicit", "what happens when the policy asks: elicit asks the person at the client, where the client can, and else waits; wait for remit approve; deny")
-	flags.StringVar(&f.Notify, "notify", "", "shell command `CMD` that is run for each call that waits for approval, with what it is in REMIT_CALL, REMIT_TOOL and so on, and as JSON on standard input; ended after 10 seconds")
-	flags.StringArrayVar(&f.hosts, "host", nil, "with --http: another `NAME` that requests may be addressed to, beside those of loopback")
-	flags.StringArrayVar(&f.origins, "origin", nil, "with --http: the `ORIGIN` of a web page that may call, such as https://example.com")
-	flags.BoolVar(&f.expose, "allow-remote", false, "listen beyond this machine: a client that reaches ADDR with a token acts as the session of the token; without encryption before it, others on the network can read")
+	flags.BoolVar(&f.Upstreams.Strict, "quarantine-new", false, "with --config: also quarantine the definitions of a server's first start")
+	flags.BoolVar(&f.stdio, "stdio", false, "serve one client over standard input and output (the default)")
+	flags.StringVar(&f.http, "http", "", "listen for HTTP on `ADDR`, such as 127.0.0.1:8321, with the path /mcp; port 0 selects a free port")
+	flags.StringVar(&f.SessionFile, "session", "", "with --stdio: `FILE` with the secret of a session, which each start continues; remit creates a missing file, for a new session")
+	flags.StringVar(&f.OnAsk, "on-ask", "elicit", "`MODE` for calls that need approval: elicit asks the user through the client, or waits if the client cannot ask; wait lets them wait for remit approve; deny denies them")
+	flags.StringVar(&f.Notify, "notify", "", "shell command `CMD` that remit runs for each call that waits for approval: docs/guides/approval.md")
+	flags.StringArrayVar(&f.hosts, "host", nil, "with --http: another host `NAME` that requests can have, besides the names of loopback")
+	flags.StringArrayVar(&f.origins, "origin", nil, "with --http: `ORIGIN` of a web page that can call the server, such as https://example.com")
+	flags.BoolVar(&f.expose, "allow-remote", false, "with --http: accept an address that other machines reach; remit does not encrypt, so put a proxy with TLS before it")
 	flags.BoolVar(&f.noTransactions, "no-transactions", false, "do not offer the tools txn_begin, txn_commit, txn_preview, txn_revert and txn_status")
 	taskFlags(cmd, &f.tasks)
-	cli.AddRetentionFlags(cmd, &keep, "have the server drop old records beside its traffic (default: nothing is dropped): ")
-	flags.BoolVar(&f.JSON, "json", false, "with --http: say where it listens as one JSON object")
+	cli.AddRetentionFlags(cmd, &keep, "with --keep or --keep-last, the server prunes old transactions while it runs: ")
+	flags.BoolVar(&f.JSON, "json", false, "with --http: write the address as one JSON object")
 	return cmd
 }
 

@@ -18,10 +18,10 @@ type taskLimits struct {
 
 func taskFlags(cmd *cobra.Command, l *taskLimits) {
 	flags := cmd.Flags()
-	flags.DurationVar(&l.after, "task-after", 0, "how long a call lasts before it goes on as a task, where its client knows the Tasks extension (default: 5s)")
-	flags.DurationVar(&l.time, "task-timeout", 0, "how long it may run as one, within the time that its tool has (default: 1h)")
-	flags.DurationVar(&l.poll, "task-poll-interval", 0, "how often clients are told to ask how a task stands (default: 2s)")
-	flags.IntVar(&l.atOnce, "max-tasks", 0, "the most tasks, `N`, that one session has running; other calls are waited for (default: 16)")
+	flags.DurationVar(&l.after, "task-after", 0, "`TIME` after which a call becomes a task, if its client supports tasks (default: 5s)")
+	flags.DurationVar(&l.time, "task-timeout", 0, "maximum `TIME` of a task, within the timeout of its tool (default: 1h)")
+	flags.DurationVar(&l.poll, "task-poll-interval", 0, "`TIME` between two polls of a task, for clients (default: 2s)")
+	flags.IntVar(&l.atOnce, "max-tasks", 0, "maximum number of running tasks, `N`, of one session; further calls do not become tasks (default: 16)")
 }
 
 // minTaskPoll is the minimum poll interval.

@@ -22,11 +22,11 @@ func TokenCommand(a *cli.App) *cobra.Command {
 	var file string
 	var span time.Duration
 	cmd := &cobra.Command{
-		Use: "token --principal ID [--role R]… [flags]", Short: "Make a session for a client of remit serve --http, and say its token",
-		Long: "Makes a session, and writes the token by which a client of remit serve --http acts in it: to standard output, or to a file\n" +
-			"that only you can read. A client with the token acts as --principal. Give it the roots and files of tools that the server has: a\n" +
-			"session holds what there was when it was made, and no more than the server has. Without --config it holds the MCP servers\n" +
-			"of the gateway that the state folder served last. It ends after --for; remit grants revoke takes it away before.",
+		Use: "token --principal ID [--role R]… [flags]", Short: "Create a session for a client of remit serve --http, and print its token",
+		Long: "Creates a session, and writes its token to standard output, or to a file that only you can read. A client of remit\n" +
+			"serve --http with this token acts as --principal. Use the same roots and tool files as the server: the session holds\n" +
+			"what existed at its creation, and never more than the server has. Without --config, it holds the MCP servers of the\n" +
+			"gateway that the state folder served last. The session ends after --for; remit grants revoke ends it earlier.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !cmd.Flags().Changed("principal") {
@@ -74,7 +74,7 @@ func TokenCommand(a *cli.App) *cobra.Command {
 	f.OnAsk = "deny" // the command runs no call
 	AddSessionFlags(a, cmd, &f)
 	cmd.Flags().StringVar(&file, "out", "", "write the token to a new `FILE` that only you can read")
-	cmd.Flags().DurationVar(&span, "for", defaultTokenTime, "`DURATION` for which the token is good, such as 8h; 0: until it is revoked")
+	cmd.Flags().DurationVar(&span, "for", defaultTokenTime, "`TIME` until the token expires, such as 8h; 0: never")
 	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object")
 	return cmd
 }

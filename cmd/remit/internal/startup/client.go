@@ -25,12 +25,12 @@ func clientFlagNames() []string {
 // AddClientFlags adds the flags that describe the client.
 func AddClientFlags(cmd *cobra.Command, s *Client) {
 	flags, c := cmd.Flags(), &s.Facts
-	flags.StringVar(&c.Surface, "surface", "", "the `KIND` of session that the tools are shown in, such as chat: a tool may be for some kinds only")
-	flags.StringVar(&c.Model, "model", "", "`NAME` of the model that they are shown to, for the policy")
-	flags.StringArrayVar(&c.Capabilities, "capability", nil, "capability `C` of that model, such as vision: a tool may ask for some")
-	flags.IntVar(&c.ProviderTrust, "provider-trust", 0, "how far the model's provider is trusted with results, in thousandths: `N` from 0 to 1000; a tool may ask for a least one")
-	flags.StringArrayVar(&c.Selected, "select", nil, "only tools of the name or tag `T`, and others so named (default: all)")
-	flags.StringArrayVar(&c.Disabled, "disable", nil, "no tool of the name or tag `T`")
+	flags.StringVar(&c.Surface, "surface", "", "`KIND` of session that shows the tools, such as chat; a tool can require a kind")
+	flags.StringVar(&c.Model, "model", "", "`NAME` of the model that gets the tools, for the policy")
+	flags.StringArrayVar(&c.Capabilities, "capability", nil, "capability `C` of the model, such as vision; a tool can require capabilities")
+	flags.IntVar(&c.ProviderTrust, "provider-trust", 0, "trust in the model's provider with results, `N` from 0 to 1000 thousandths; a tool can require a minimum")
+	flags.StringArrayVar(&c.Selected, "select", nil, "offer only tools with the name or tag `T` (default: all)")
+	flags.StringArrayVar(&c.Disabled, "disable", nil, "do not offer tools with the name or tag `T`")
 }
 
 // ReadFlags records whether a flag is set, and rejects invalid values.

@@ -82,6 +82,6 @@ func AddResumeFlags(cmd *cobra.Command, f *Flags) {
 	AddSandboxFlag(cmd, &f.Workspace)
 	state.AddDeclarationFlags(cmd, &f.Declared)
 	AddLimitFlags(cmd, &f.Limits)
-	cmd.Flags().StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, the same as the run had (default: the workspace policy)")
+	cmd.Flags().StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`, the same as for the run (default: the workspace policy)")
 	f.As = "agent" // not used: the record has the principal
 }

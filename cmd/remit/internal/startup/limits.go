@@ -18,8 +18,8 @@ type Limits struct {
 
 // AddLimitFlags adds the flags of the budgets.
 func AddLimitFlags(cmd *cobra.Command, l *Limits) {
-	cmd.Flags().Int64Var(&l.calls, "max-calls", 0, "the most calls, `N`, that this command lets the session make; denied ones do not count (default: any number)")
-	cmd.Flags().DurationVar(&l.time, "max-time", 0, "the most time that its calls take together, such as 5m (default: any)")
+	cmd.Flags().Int64Var(&l.calls, "max-calls", 0, "maximum number of calls, `N`, of the session in this command; denied calls do not count (default: no limit)")
+	cmd.Flags().DurationVar(&l.time, "max-time", 0, "maximum `TIME` of these calls together, such as 5m (default: no limit)")
 }
 
 // Check rejects negative budgets.

@@ -14,8 +14,8 @@ import (
 
 // AddSandboxFlag adds the flags about programs.
 func AddSandboxFlag(cmd *cobra.Command, p *state.Workspace) {
-	cmd.Flags().StringVar(&p.Sandbox, "sandbox", "strict", "the least `LEVEL` of sandbox that a program runs in: strict or partial; remit doctor says what there is here")
-	cmd.Flags().BoolVar(&p.GitAuthor, "git-author", true, "tell programs user.name and user.email of your git configuration, for commits in repositories that set none")
+	cmd.Flags().StringVar(&p.Sandbox, "sandbox", "strict", "minimum `LEVEL` of the sandbox for programs: strict or partial; remit doctor reports the level of this machine")
+	cmd.Flags().BoolVar(&p.GitAuthor, "git-author", true, "give programs user.name and user.email of your git configuration, for commits in repositories that set none")
 }
 
 // Programs returns the driver of programs at the level of the flags.

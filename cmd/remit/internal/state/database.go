@@ -18,7 +18,7 @@ import (
 // AddDatabaseFlag adds the flag that names databases. Commands that revert need it
 // only for a database that has moved, or that needs a password.
 func AddDatabaseFlag(cmd *cobra.Command, p *Workspace) {
-	cmd.Flags().StringArrayVar(&p.databases, "database", nil, "a database that calls may be granted parts of, as `NAME=LOCATION`, such as main=sqlite:app.db or main=postgres://agent@host/app (its password from PGPASSFILE)")
+	cmd.Flags().StringArrayVar(&p.databases, "database", nil, "database for calls, as `NAME=LOCATION`, such as main=sqlite:app.db or main=postgres://agent@host/app; the password comes from PGPASSFILE")
 }
 
 // DatabaseOptions opens the named databases, and a way to those that a record

@@ -28,16 +28,16 @@ type Declarations struct {
 
 // AddDefinitionsFlag adds the flag for definition files to a command.
 func AddDefinitionsFlag(cmd *cobra.Command, folders *[]string) {
-	cmd.Flags().StringArrayVar(folders, "definitions", nil, "definition files in `DIR` stand in the place of the built-in tools that they describe, as docs/guides/define.md says")
+	cmd.Flags().StringArrayVar(folders, "definitions", nil, "`DIR` with definition files, which replace the built-in tools that they describe: docs/guides/define.md")
 }
 
 // AddDeclarationFlags adds the flags of definition files and settings.
 func AddDeclarationFlags(cmd *cobra.Command, d *Declarations) {
 	flags := cmd.Flags()
 	AddDefinitionsFlag(cmd, &d.definitions)
-	flags.StringVar(&d.user, "settings", "", "`FILE` of the user's settings of tools, as docs/guides/settings.md says")
-	flags.StringVar(&d.preset, "preset-settings", "", "`FILE` of the organisation's settings, for what the user does not set")
-	flags.StringVar(&d.locked, "admin-settings", "", "`FILE` of the settings that an administrator locked")
+	flags.StringVar(&d.user, "settings", "", "`FILE` with the user's settings of tools: docs/guides/settings.md")
+	flags.StringVar(&d.preset, "preset-settings", "", "`FILE` with the organisation's settings, for what the user does not set")
+	flags.StringVar(&d.locked, "admin-settings", "", "`FILE` with the settings that the administrator locked")
 }
 
 // Declare sets the tools of the command. Its files decide what calls can do, so

@@ -18,7 +18,7 @@ import (
 // AddRootFlag adds the flags of roots that are not at their recorded folders,
 // and of services.
 func AddRootFlag(cmd *cobra.Command, p *Workspace) {
-	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "where the folder of a root is now, as `NAME=DIR`: if it was moved, or DIR is a copy or a restored backup of it")
+	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "folder of a root, as `NAME=DIR`, if the folder was moved, or if DIR is a copy or a restored backup of it")
 	AddServiceFlags(cmd, &p.Services)
 }
 

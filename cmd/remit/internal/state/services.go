@@ -32,12 +32,12 @@ type Services struct {
 // AddServiceFlags adds the flags of services and secrets.
 func AddServiceFlags(cmd *cobra.Command, s *Services) {
 	AddServicesFlag(cmd, s)
-	cmd.Flags().StringArrayVar(&s.secrets, "secret", nil, "a secret that calls may use, as `NAME=SOURCE`: env:VARIABLE, keyring:SERVICE/USER or file:PATH; NAME alone is one of remit secret set")
+	cmd.Flags().StringArrayVar(&s.secrets, "secret", nil, "secret for calls, as `NAME=SOURCE`: env:VARIABLE, keyring:SERVICE/USER or file:PATH; NAME alone is a secret of remit secret set")
 }
 
 // AddServicesFlag adds the flag for the file of services.
 func AddServicesFlag(cmd *cobra.Command, s *Services) {
-	cmd.Flags().StringVar(&s.file, "services", "", "`FILE` that names networks, credentials and calls of services, as docs/guides/http.md says")
+	cmd.Flags().StringVar(&s.file, "services", "", "`FILE` with networks, credentials and calls of services: docs/guides/http.md")
 }
 
 // servicesFile is the file of --services.

@@ -24,6 +24,6 @@ type Workspace struct {
 
 // AddFlags adds the flags that select a workspace and a journal.
 func AddFlags(cmd *cobra.Command, p *Workspace) {
-	cmd.Flags().Var(cli.FolderFlag{To: &p.Dir}, "workspace", "workspace `DIR`; its root is named workspace (default: the current folder)")
-	cmd.Flags().Var(cli.FolderFlag{To: &p.StateDir}, "state", "`DIR` that holds the journal (default: one for each workspace in the user's state folder)")
+	cmd.Flags().Var(cli.FolderFlag{To: &p.Dir}, "workspace", "workspace `DIR`, the folder of the root workspace (default: the current folder)")
+	cmd.Flags().Var(cli.FolderFlag{To: &p.StateDir}, "state", "`DIR` that contains the journal (default: one for each workspace, in the user's state folder)")
 }

@@ -33,17 +33,18 @@ func checkCommand(a *cli.App) *cobra.Command {
 	var definitions []string
 	var strict, asJSON bool
 	cmd := &cobra.Command{
-		Use: "check [NAME]...", Short: "Warn of what makes models call tools wrongly, and people trust them for no reason",
-		Long: "Looks at declarations as a model meets them: descriptions that are missing or over 200 characters, names that are not\n" +
-			"snake_case, schemas that can be read in two ways or take anything, defaults that they refuse, tools that could be taken for one\n" +
-			"another; and at effects without verification, revert or grade. Each finding says where, and what to do.",
+		Use: "check [NAME]...", Short: "Report declarations that mislead models or users",
+		Long: "Checks declarations as a model reads them. It reports descriptions that are missing or have more than 200 characters,\n" +
+			"names that are not snake_case, schemas that are ambiguous or accept anything, defaults that their schema refuses, and\n" +
+			"tools that a model can confuse. It also reports effects without verification, revert or grade. Each finding has a\n" +
+			"place and a fix.",
 		RunE: func(_ *cobra.Command, names []string) error {
 			return checkTools(a, definitions, names, strict, asJSON)
 		},
 	}
 	state.AddDefinitionsFlag(cmd, &definitions)
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 5 where there is a finding")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each finding")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit with code 5 if there is a finding")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line, for each finding")
 	return cmd
 }
 

@@ -21,14 +21,14 @@ func statsCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Count the outcomes of the calls of each tool",
-		Long: "Counts, for each tool and each declaration of it on the journal, how its calls ended, which were reverted afterwards, how long\n" +
-			"they took from their write-ahead record to their result, and what people said of them (remit feedback). Percentiles are by\n" +
-			"nearest rank; beyond 4096 calls of a declaration they are at most a 64th too long, and marked with ~.",
+		Long: "Counts calls for each tool and each of its declarations on the journal: their outcomes, later reverts, the time from\n" +
+			"the write-ahead record to the result, and feedback (remit feedback). Percentiles are by nearest rank. Beyond 4096\n" +
+			"calls of a declaration they are at most a 64th too long, and marked with ~.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listStats(cmd.Context(), a, &p, asJSON) },
 	}
 	state.AddFlags(cmd, &p)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object a line, one for each tool and digest")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line, for each tool and digest")
 	return cmd
 }
 

@@ -27,12 +27,13 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	var f toolsFlags
 	cmd := &cobra.Command{
-		Use: "tools [NAME]...", Short: "List the tools, what they may touch and whether it can be reverted",
-		Long: "Lists the tools, what they may touch, what keeps them to it (sandbox, handles, or nothing: trusted), what looks at their\n" +
-			"calls afterwards, how they can be reverted, and how well that withstood the fault kit (docs/guides/grade.md). With --policy, without those that the policy\n" +
-			"hides; hiding is no protection: a call of a hidden tool is decided like any other. With --surface, --model, --capability,\n" +
-			"--provider-trust, --select or --disable, those that such a session sees (docs/guides/visibility.md); it can call no others. With --why,\n" +
-			"one tool: whether it is offered, and if not, which check fails (exit code 5 where it is not configured).",
+		Use: "tools [NAME]...", Short: "List the tools, what they can touch, and whether their calls can be reverted",
+		Long: "Lists the tools with what they can touch, their confinement (sandbox, handles or trusted), how their calls are\n" +
+			"verified and reverted, and their grade (docs/guides/grade.md). With --policy, the list leaves out tools that the\n" +
+			"policy hides. Hiding is not protection: the policy decides a call of a hidden tool like any other. With --surface,\n" +
+			"--model, --capability, --provider-trust, --select or --disable, the list has the tools that such a session sees\n" +
+			"(docs/guides/visibility.md); the session can call no others. With --why, the command reports on one tool: whether it\n" +
+			"is offered, and if not, which check fails. The exit code is 5 if the tool is not configured.",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if f.filters {
 				return listFilters(a, f.limits, f.json)
@@ -56,14 +57,14 @@ func Command(a *cli.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.policies, "policy", nil, "leave out what the policy of this `PATH` hides, a .rego file, a folder of them or builtin:PACK")
-	flags.StringVar(&f.as, "principal", "agent", "`ID` of the principal: the agent or person that makes the calls, for the policy")
-	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of who asks, for the policy")
-	flags.BoolVar(&f.json, "json", false, "write one JSON object a line, one for each tool")
-	flags.BoolVar(&f.filters, "filters", false, "list the filters instead that a run with the same limits asks, in their order")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH` whose hidden tools are left out: a .rego file, a folder of such files, or builtin:PACK (default: no policy)")
+	flags.StringVar(&f.as, "principal", "agent", "`ID` of the principal, for the policy")
+	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of the principal, for the policy")
+	flags.BoolVar(&f.json, "json", false, "write one JSON object per line, for each tool")
+	flags.BoolVar(&f.filters, "filters", false, "list the filters of a run with the same limits, in their order, instead of the tools")
 	startup.AddLimitFlags(cmd, &f.limits)
 	cmd.AddCommand(statsCommand(a), checkCommand(a), defineCommand(a))
-	flags.StringVar(&f.why, "why", "", "say whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
+	flags.StringVar(&f.why, "why", "", "report whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
 	state.AddDeclarationFlags(cmd, &f.Declarations)
 	startup.AddClientFlags(cmd, &f.Client)
 	return cmd

@@ -15,7 +15,7 @@ import (
 
 // AddFlag adds the flag of the gateway's configuration.
 func AddFlag(cmd *cobra.Command, u *state.Upstreams) {
-	cmd.Flags().StringVar(&u.Config, "config", "", "`FILE` that lists MCP servers whose tools are served too, as docs/reference/gateway-config.md says")
+	cmd.Flags().StringVar(&u.Config, "config", "", "gateway configuration `FILE`, which lists MCP servers: docs/reference/gateway-config.md")
 }
 
 // ReadServers reads the configuration that a command line names. Path is its
