@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
@@ -15,16 +16,24 @@ func (f *fieldCheck) impossible(name string, ops []*ast.Term, loc *ast.Location)
 	case "eq", "equal", "neq":
 		f.form(ops[0], ops[1], loc)
 		f.form(ops[1], ops[0], loc)
+		f.spelling(ops[0], ops[1], loc)
+		f.spelling(ops[1], ops[0], loc)
 	case "internal.member_2":
 		f.form(ops[0], ops[1], loc)
+		f.spelling(ops[0], ops[1], loc)
 		f.among(ops[1], ops[0], loc)
 	case "lt", "lte", "gt", "gte":
 		f.form(ops[0], ops[1], loc)
 		f.form(ops[1], ops[0], loc)
 		f.ordered(ops[0], ops[1], loc)
 		f.ordered(ops[1], ops[0], loc)
+		f.ranked(ops[0], ops[1], loc)
+		f.ranked(ops[1], ops[0], loc)
 	case "startswith":
 		f.beginning(ops[0], ops[1], loc)
+		f.spelling(ops[0], ops[1], loc)
+	case "endswith", "contains":
+		f.spelling(ops[0], ops[1], loc)
 	case "regex.match":
 		f.pattern(ops[0], loc)
 	}
@@ -55,7 +64,15 @@ func (f *fieldCheck) form(place, with *ast.Term, loc *ast.Location) {
 // among finds elements of a list of the input, as in "a" in input.x.
 func (f *fieldCheck) among(list, element *ast.Term, loc *ast.Location) {
 	s := f.shapeOf(list)
-	if s == nil || s.items == nil {
+	if s == nil {
+		return
+	}
+	if slices.Equal(s.types, []string{"string"}) {
+		f.found.add(spot(loc), "write contains("+f.spell(list.Value)+", "+f.spell(element.Value)+"), or compare the texts",
+			"input.%s is a text, and in looks at the elements of a list: this never holds", s.path)
+		return
+	}
+	if s.items == nil {
 		return
 	}
 	form, known := f.forms[s.items.path]
@@ -111,6 +128,56 @@ func (f *fieldCheck) ordered(place, with *ast.Term, loc *ast.Location) {
 		fix = "name one of its counts, such as " + f.spell(place.Value) + ".run"
 	}
 	f.found.add(spot(loc), fix, "%s is of type %s and is compared with a %s: which is less is a matter of their types alone", f.spell(place.Value), is, kind)
+}
+
+// spelling refuses a text that a function never returns: lower and upper return
+// one case, and time.weekday returns the English name of a day.
+func (f *fieldCheck) spelling(result, with *ast.Term, loc *ast.Location) {
+	function := f.writer(result)
+	if function == "" {
+		return
+	}
+	for _, text := range f.constants(with) {
+		right := ""
+		switch function {
+		case "lower":
+			right = strings.ToLower(text)
+		case "upper":
+			right = strings.ToUpper(text)
+		default:
+			right = weekday(text)
+		}
+		if right != text {
+			f.found.add(spot(loc), "write "+quote(right), "%s never returns %q", function, text)
+		}
+	}
+}
+
+// weekday returns the name of a day as time.weekday returns it, or a list of
+// all names if text is none in any spelling.
+func weekday(text string) string {
+	var all []string
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		name := day.String()
+		if strings.EqualFold(text, name) || len(text) >= 2 && strings.EqualFold(text, name[:min(len(text), len(name))]) {
+			return name
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, `", "`)
+}
+
+// ranked refuses < and > between the words of an enum. OPA orders them by their
+// letters, and not by their meaning.
+func (f *fieldCheck) ranked(place, with *ast.Term, loc *ast.Location) {
+	s := f.shapeOf(place)
+	if s == nil || len(s.enum) == 0 {
+		return
+	}
+	if text, ok := f.follow(with).Value.(ast.String); ok && slices.Contains(s.enum, string(text)) {
+		f.found.add(spot(loc), "write "+f.spell(place.Value)+" in {…} with the words that you mean, out of "+strings.Join(s.enum, ", "),
+			"input.%s is a word, and < and > compare its letters: %q has no rank", s.path, string(text))
+	}
 }
 
 // pattern refuses an invalid regular expression.

@@ -14,6 +14,9 @@ func (l *lint) conditions(rule *ast.Rule) {
 	uses := map[ast.Var]int{}
 	ast.WalkVars(rule, func(v ast.Var) bool { uses[v]++; return false })
 	set := setOf(rule.Module, rule)
+	if set == setAllow {
+		l.openDomain(rule)
+	}
 	ast.WalkExprs(rule, func(e *ast.Expr) bool {
 		loc := orRule(e.Location, rule)
 		l.wholeSet(e, loc)
@@ -22,6 +25,9 @@ func (l *lint) conditions(rule *ast.Rule) {
 		l.localName(e, loc, uses)
 		l.recent(e, loc)
 		l.globbed(e, loc)
+		l.starred(e, loc)
+		l.turned(e, loc)
+		l.differsFromOne(e, loc, uses)
 		l.root(e, loc)
 		l.method(e, loc)
 		l.missing(rule, e, loc, set)

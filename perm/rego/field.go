@@ -17,6 +17,9 @@ type fieldCheck struct {
 	found  problems
 	notes  []UncheckedRef
 	forms  map[string]form
+	// libArgs are the formats of arguments of the library.
+	libArgs []libArg
+	lib     bool // the policy uses the library of remit, not one of its own
 }
 
 // checkFields checks every rule. It returns the references that it cannot
@@ -26,7 +29,7 @@ func (m *modules) checkFields(c *ast.Compiler) ([]UncheckedRef, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fieldCheck{forms: forms()}
+	f := &fieldCheck{forms: forms(), libArgs: libArgs(), lib: m.hasLib()}
 	for _, name := range m.names {
 		mod := c.Modules[name]
 		f.scope = newScope(c, mod, input)
@@ -138,6 +141,7 @@ func (f *fieldCheck) expr(e *ast.Expr, loc *ast.Location) {
 	}
 	ops := e.Operands()
 	f.impossible(callName(e), ops, loc)
+	f.libCall(e, loc)
 	switch name := callName(e); {
 	case name == "":
 	case name == "eq" || name == "equal" || name == "neq":

@@ -10,7 +10,10 @@ import (
 	"github.com/remit-dev/remit/internal/suggest"
 )
 
-const fixEmpty = "begin the file with package remit, or remove it"
+const (
+	fixEmpty  = "begin the file with package remit, or remove it"
+	fixSyntax = "see the line for a misplaced or missing word, bracket or quote"
+)
 
 // fix returns a function that suggests a replacement for an OPA error about a
 // text.
@@ -44,10 +47,14 @@ func (m *modules) fixFor(e *ast.Error, line string) string {
 		return `write ` + set[0] + ` contains "why" if { conditions }`
 	case strings.Contains(e.Message, "empty module"):
 		return fixEmpty
+	case e.Code == ast.ParseErr && otherWords(e.Message, line) != "":
+		return otherWords(e.Message, line)
 	case e.Code == ast.ParseErr:
-		return "see the line for a misplaced or missing word, bracket or quote"
+		return fixSyntax
 	case e.Code == ast.UnsafeVarErr && strings.HasPrefix(e.Message, "var _ "):
 		return "under not nothing is gone through: write not VALUE in LIST, or a helper rule that goes through it"
+	case e.Code == ast.UnsafeVarErr && (strings.HasPrefix(e.Message, "var undefined ") || strings.HasPrefix(e.Message, "var nil ")):
+		return "a missing field is undefined: write not FIELD if it must be missing, and FIELD alone if it must be there"
 	case e.Code == ast.UnsafeVarErr:
 		return "give the variable a value in the rule, declare it with some, or quote it if it is a text"
 	case e.Code == ast.RecursionErr:
@@ -56,11 +63,59 @@ func (m *modules) fixFor(e *ast.Error, line string) string {
 		return "& takes two sets: write some x in LIST, and x in {…}"
 	case e.Code == ast.TypeErr && detail(e) != "":
 		return detail(e)
+	case e.Code == ast.TypeErr && called(e) != "":
+		return called(e)
 	case e.Code == ast.TypeErr:
 		return "the two sides can never be of one type; compare like with like"
 	default:
 		return ""
 	}
+}
+
+// otherWords suggests what to write instead of an operator or a quote of another
+// language.
+func otherWords(message, line string) string {
+	switch {
+	case strings.Contains(message, "else keyword cannot be used"):
+		return "write a second rule instead of else"
+	case strings.Contains(message, "escape sequence"):
+		return "write a pattern between backquotes, or each backslash twice"
+	case strings.Contains(message, "illegal ! character"):
+		return "write not and the condition"
+	case strings.Contains(message, "unexpected or token"), strings.Contains(line, "||"), strings.Contains(message, "var cannot be used for rule name") && strings.Contains(line, " or "):
+		return "write a rule for each case, or VALUE in {…}"
+	case strings.Contains(message, "unexpected and token"), strings.Contains(line, "&&"), strings.Contains(message, "var cannot be used for rule name") && strings.Contains(line, " and "):
+		return "write each condition on a line of its own: all of them must hold"
+	case strings.Contains(message, "illegal token") && strings.Contains(line, "'"):
+		return `write texts in double quotes`
+	}
+	return ""
+}
+
+// called suggests arguments for a function, or how to reach the elements of a
+// list.
+func called(e *ast.Error) string {
+	name, _, _ := strings.Cut(e.Message, ": ")
+	switch {
+	case name == "contains" || name == "startswith" || name == "endswith":
+		return name + " takes two texts: write VALUE in LIST for a list, and a field of an object"
+	case name == "sprintf":
+		return `the values of sprintf are a list: write sprintf("…", [VALUE])`
+	case strings.HasPrefix(name, "time."):
+		return name + " takes nanoseconds: write time.parse_rfc3339_ns(input.time), or lib.hours and lib.on"
+	}
+	d, ok := e.Details.(*ast.RefErrInvalidDetail)
+	if !ok || d.Pos <= 0 || d.Pos >= len(d.Ref) {
+		return ""
+	}
+	if _, ofList := d.Want.(types.Number); !ofList {
+		return ""
+	}
+	list, part := d.Ref[:d.Pos].String(), d.Ref[d.Pos].Value
+	if name, isName := part.(ast.String); isName {
+		return list + " is a list: write " + name.String() + " in " + list + " for an element, or some x in " + list + " and x." + string(name) + " for a field of one"
+	}
+	return list + " is a list that counts from 0: write " + list + "[count(" + list + ") - 1] for its last element"
 }
 
 // detail suggests how to compare values of two types.
@@ -82,6 +137,12 @@ func detail(e *ast.Error) string {
 		return "it is a list: write VALUE in LIST"
 	case is("number", "string") && strings.HasSuffix(strings.TrimSpace(string(e.Location.Text)), `"`):
 		return "write the number without quotes"
+	case is("string", "set"):
+		return "write in instead of ==: VALUE in {…}"
+	case strings.HasPrefix(types.Sprint(d.Left), "null"), strings.HasPrefix(types.Sprint(d.Right), "null"):
+		return "a missing field is undefined and never null: write not FIELD"
+	case is("object", "string") && strings.HasPrefix(string(e.Location.Text), "input.access.resource "):
+		return "it is an object: compare a field of it, such as input.access.resource.text for the whole resource"
 	case is("object", "string"):
 		return "it is an object: compare a field of it, such as some x in LIST; x.program == VALUE"
 	}
@@ -117,10 +178,21 @@ func (m *modules) fixFunction(name string) string {
 	if why := cutBuiltin(name); why != "" {
 		return name + " is not available (" + why + "); what a decision depends on has to be in the input, such as input.time"
 	}
+	if right := otherNames()[name]; right != "" {
+		return "write " + right
+	}
 	if near := suggest.Name(name, sortedKeys(all)); near != "" {
 		return "did you mean " + strings.TrimPrefix(near, "data.") + "?"
 	}
 	return "define the function, or import the package that does"
+}
+
+// otherNames returns functions of other languages, and those of Rego for them.
+func otherNames() map[string]string {
+	return map[string]string{
+		"len": "count", "length": "count", "size": "count", "toLower": "lower", "toUpper": "upper", "match": "regex.match",
+		"matches": "regex.match", "includes": "VALUE in LIST", "has": "VALUE in LIST", "any": "some x in LIST", "all": "every x in LIST",
+	}
 }
 
 // fixName suggests the closest name, or lists the known names.

@@ -19,7 +19,8 @@ func forms() map[string]form {
 		"time": {"is a whole time such as 2026-01-02T03:04:05Z", badTime, nil},
 	}
 	for _, resource := range []string{"access.resource.", "changes[].resource."} {
-		all[resource+"path"] = form{`is relative to its root and never begins with "/"`, badPath, badPath}
+		all[resource+"path"] = form{`is relative to its root and never begins or ends with "/"`, badWholePath, badPath}
+		all[resource+"name"] = form{`is the last segment of a path and has no "/"`, badName, nil}
 		all[resource+"segments[]"] = form{`is one name of a path and has no "/"`, badSegment, nil}
 		all[resource+"ext"] = form{"is in lower case, with its dot", badExt, nil}
 		all[resource+"host"] = form{"is the name of a host in lower case, without scheme, port or path", badHost, nil}
@@ -40,6 +41,21 @@ func badPath(s string) string {
 		return "write the path from the root on, without . and .."
 	}
 	return ""
+}
+
+// badWholePath also refuses a final slash, which a prefix can have.
+func badWholePath(s string) string {
+	if fix := badPath(s); fix != "" || !strings.HasSuffix(s, "/") {
+		return fix
+	}
+	return "write startswith(input.access.resource.path, " + quote(s) + "), or leave the last slash out"
+}
+
+func badName(s string) string {
+	if !strings.Contains(s, "/") {
+		return ""
+	}
+	return "compare input.access.resource.path with " + quote(strings.TrimLeft(s, "/"))
 }
 
 func badSegment(s string) string {

@@ -43,6 +43,17 @@ func (m *modules) addLib() ([]file, error) {
 	return files, nil
 }
 
+// hasLib reports whether the policy uses the included library, and not a package
+// of its own with that name.
+func (m *modules) hasLib() bool {
+	for name, mod := range m.parsed {
+		if m.packs[name] && mod.Package.Path.Equal(libRef) {
+			return true
+		}
+	}
+	return false
+}
+
 // libFiles returns the files of the library, without its tests.
 func libFiles() ([]file, error) {
 	var found problems

@@ -282,6 +282,7 @@ func (l *lint) unused() {
 	}
 	for _, name := range sortedKeys(l.modules.tests) {
 		for _, rule := range l.modules.tests[name].Rules {
+			l.testOfSet(l.modules.tests[name], rule)
 			if misnamedTest(headName(rule)) {
 				l.warn(rule.Loc(), "did you mean test_"+headName(rule)[5:]+"?", "%s is no test: the name of a test begins with test_", headName(rule))
 			}

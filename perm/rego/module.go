@@ -224,7 +224,10 @@ func (p *problems) addOPA(err error, fix func(*ast.Error) string) {
 		p.add("", "", "%v", err)
 		return
 	}
-	for _, e := range list {
+	for i, e := range list {
+		if i > 0 && fix(e) == fixSyntax && at(e.Location) == at(list[i-1].Location) {
+			continue // after an error, the parser reports the rest of the line
+		}
 		text := e.Message
 		if d, ok := e.Details.(*ast.UnificationErrDetail); ok {
 			text = fmt.Sprintf("%s%s: %s against %s", written(e.Location), text, types.Sprint(d.Left), types.Sprint(d.Right))

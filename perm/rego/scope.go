@@ -16,6 +16,7 @@ type scope struct {
 	domains  map[ast.Var]*ast.Term   // every x in list: the list
 	gets     map[ast.Var]*ast.Expr   // x := object.get(...)
 	counts   map[ast.Var]*ast.Term   // x := count(value)
+	written  map[ast.Var]string      // x := lower(...), upper(...) or time.weekday(...): the function
 }
 
 // maxHops bounds how many variables a variable is followed through.
@@ -25,6 +26,7 @@ func newScope(c *ast.Compiler, mod *ast.Module, input *shape) *scope {
 	s := &scope{
 		compiler: c, input: input,
 		values: map[ast.Var][]*ast.Term{}, domains: map[ast.Var]*ast.Term{}, gets: map[ast.Var]*ast.Expr{}, counts: map[ast.Var]*ast.Term{},
+		written: map[ast.Var]string{},
 	}
 	if mod == nil {
 		return s
@@ -54,6 +56,12 @@ func (s *scope) learn(e *ast.Expr) {
 		if len(ops) == 2 {
 			if v, ok := ops[1].Value.(ast.Var); ok {
 				s.counts[v] = ops[0]
+			}
+		}
+	case "lower", "upper", "time.weekday":
+		if len(ops) == 2 {
+			if v, ok := ops[1].Value.(ast.Var); ok {
+				s.written[v] = callName(e)
 			}
 		}
 	case "object.get":
@@ -94,6 +102,25 @@ func (s *scope) follow(t *ast.Term) *ast.Term {
 		t = s.values[v][0]
 	}
 	return t
+}
+
+// writer returns the function whose result a term is: lower, upper or
+// time.weekday, or "" for any other term.
+func (s *scope) writer(t *ast.Term) string {
+	for range maxHops {
+		v, ok := t.Value.(ast.Var)
+		if !ok {
+			return ""
+		}
+		if s.written[v] != "" {
+			return s.written[v]
+		}
+		if len(s.values[v]) == 0 {
+			return ""
+		}
+		t = s.values[v][0]
+	}
+	return ""
 }
 
 // shapeOf returns the place of the input document that a term refers to, or nil

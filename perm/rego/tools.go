@@ -40,6 +40,11 @@ func (e *Engine) WarningsFor(tools []Tool, closed bool) []Problem {
 			t.rule(r)
 		}
 	}
+	for _, name := range l.modules.own() {
+		for _, rule := range l.compiler.Modules[name].Rules {
+			t.counts(rule)
+		}
+	}
 	return l.sorted()
 }
 
@@ -76,6 +81,49 @@ func (t *toolLint) rule(r setRule) {
 	t.arguments(r, known)
 	t.versions(r, known)
 	t.classes(r, known)
+}
+
+// counts warns of tools that do not exist, in the counters and the recent calls
+// of the session.
+func (t *toolLint) counts(rule *ast.Rule) {
+	see := func(op *ast.Term, loc *ast.Location) {
+		for _, name := range t.constants(op) {
+			if _, there := t.tools[name]; !there {
+				t.unknown(name, loc)
+			}
+		}
+	}
+	ast.WalkTerms(rule, func(term *ast.Term) bool {
+		ref, ok := term.Value.(ast.Ref)
+		for i := 1; ok && i < len(ref); i++ {
+			if s := t.shapeOf(ast.NewTerm(ref[:i])); s != nil && s.path == "session.tools" {
+				see(ref[i], orRule(term.Location, rule))
+			}
+		}
+		return false
+	})
+	ast.WalkExprs(rule, func(e *ast.Expr) bool {
+		loc, ops := orRule(e.Location, rule), e.Operands()
+		switch name, _ := strings.CutPrefix(callName(e), libRef.String()+"."); name {
+		case "ran", "ran_within", "failed_within", "sum_within", "recently":
+			if t.modules.hasLib() {
+				see(ops[0], loc)
+			}
+		case "object.get":
+			if path, ok := t.getPath(e); ok && len(path) > 0 {
+				if s := t.shapeOf(ops[0]); s != nil && s.path == "session.tools" {
+					see(path[0], loc)
+				}
+			}
+		case "eq", "equal", "neq", "internal.member_2":
+			for i, op := range ops {
+				if s := t.shapeOf(op); s != nil && s.path == "session.recent[].tool" {
+					see(ops[1-i], loc)
+				}
+			}
+		}
+		return false
+	})
 }
 
 func (t *toolLint) unknown(name string, loc *ast.Location) {
@@ -124,6 +172,11 @@ func (t *toolLint) arguments(r setRule, tools []Tool) {
 		t.warn(loc, fixName(arg, tools[0].Args), "%s has no argument %q", tools[0].Name, arg)
 	}
 	ast.WalkExprs(r.rule, func(e *ast.Expr) bool {
+		if callName(e) == libRef.String()+".arg" && t.modules.hasLib() {
+			for _, arg := range t.constants(e.Operand(0)) {
+				check(arg, orRule(e.Location, r.rule))
+			}
+		}
 		for _, term := range operandsOf(e) {
 			s := t.shapeOf(term)
 			if s == nil {
