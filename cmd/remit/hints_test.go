@@ -32,13 +32,13 @@ var wordsNotHints = map[string]string{
 	"%w: %w; see remit doctor": "of the machine, not of a place",
 	"remit gateway login ":     "its --config and --state follow",
 	"remit gateway":            "a name",
-	"call it where a person can answer (agent.Approver or agent.SuspendForApproval; remit run --on-ask prompt or wait)":                                     "flags of the run that was denied",
+	"call it where a person can answer (agent.Approver or agent.SuspendForApproval; remit run --on-ask prompt or wait)":                      "flags of the run that was denied",
 	"  %s   remit init --config %s --write: until an entry says what their tools do, calls of them are denied\n":                             "the configuration holds what it writes",
 	"give it an entry with an effectClass in the gateway's configuration: remit init --config FILE --write drafts those that are missing":    "the configuration holds what it writes",
 	"overwrite what changed since, and store it for remit redo: ":                                                                            "what redo is for; the command follows",
 	"%q is not a tree head: write it as SIZE:sha256:DIGITS, as Head.String and remit fsck do":                                                "a form",
 	"open database: %w; make one with database.New and give it to agent.Driver (remit run: --database NAME=sqlite:PATH)":                     "a flag",
-	"; or a person allows it: --on-ask prompt or wait of remit run, agent.Approver or agent.SuspendForApproval":                                             "flags of the run that was denied",
+	"; or a person allows it: --on-ask prompt or wait of remit run, agent.Approver or agent.SuspendForApproval":                              "flags of the run that was denied",
 	"it is in quarantine: %s; remit gateway accept %s/%s, with the --config and --state of the gateway, shows the difference and accepts it": "says which flags",
 }
 
