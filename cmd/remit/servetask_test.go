@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -81,28 +80,6 @@ func TestServeAskedBefore(t *testing.T) {
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
 	}
-}
-
-// TestServeTaskFlags: after how long a call is a task, for how long it runs as one, how many there are and how often to ask, as flags say.
-func TestServeTaskFlags(t *testing.T) {
-	remit := build(t)
-	workspace, state := testPlace(t)
-	dir := t.TempDir()
-	config, allow := waitingPeer(t, dir)
-	_, where, token := serving(t, remit, "gateway", "--config", config, "--policy", allow, "--workspace", workspace, "--state", state,
-		"--task-after", "1ms", "--task-timeout", "1s", "--task-poll-interval", "700ms", "--max-tasks", "1")
-	ask := func(method, params string) map[string]any { return asTaskClient(t, where, token, method, params) }
-	never := `"name":"peer__wait","arguments":{"text":"` + filepath.Join(dir, "never") + `"}`
-	first := ask("tools/call", never)
-	require.Equal(t, "task", first["resultType"], "%v", first)
-	require.EqualValues(t, 700, first["pollIntervalMs"])
-	ttl, _ := first["ttlMs"].(float64)
-	require.Less(t, ttl, 60_000.0)
-	second := ask("tools/call", never)
-	require.Equal(t, "task", second["resultType"], "%v", second)
-	is := ask("tasks/get", fmt.Sprintf(`"taskId":%q`, first["taskId"]))
-	require.Equal(t, "completed", is["status"], "there is one at once: %v", is)
-	require.Contains(t, fmt.Sprint(is["result"]), "the call ran for as long as a task may")
 }
 
 // asTaskClient sends one request of a client that knows tasks, and returns its result.

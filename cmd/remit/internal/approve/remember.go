@@ -10,14 +10,12 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/perm"
 )
 
 // rememberFlags are the flags that say which later calls an approval covers.
 type rememberFlags struct {
 	scope     string
 	span      time.Duration
-	accesses  []string
 	sameInput bool
 }
 
@@ -25,7 +23,6 @@ func (r *rememberFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&r.scope, "remember", "", "also approve later calls of this `SCOPE`, session or always: calls of the same tool, for the same reasons, without other accesses")
 	f.DurationVar(&r.span, "for", 0, "`TIME` for which the approval is remembered, such as 30m (default: 24h)")
-	f.StringArrayVar(&r.accesses, "access", nil, "remember only this `ACCESS` of the request, such as \"write file://workspace/a.txt\"")
 	f.BoolVar(&r.sameInput, "same-input", false, "remember the approval only for the same arguments; without an access of its own, a call always needs the same ones")
 }
 
@@ -33,8 +30,8 @@ func (r *rememberFlags) check() error {
 	switch {
 	case r.scope != "" && r.scope != "session" && r.scope != "always":
 		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--remember %q is not one of the ways to remember", r.scope), Fix: "valid are session, always"}
-	case r.scope == "" && (r.span != 0 || len(r.accesses) > 0 || r.sameInput):
-		return cli.UsageProblem("--for, --access and --same-input say what is remembered, so they need --remember session or --remember always")
+	case r.scope == "" && (r.span != 0 || r.sameInput):
+		return cli.UsageProblem("--for and --same-input say what is remembered, so they need --remember session or --remember always")
 	case r.span < 0:
 		return cli.UsageProblem(fmt.Sprintf("--for %s is over before it begins", r.span))
 	}
@@ -48,12 +45,5 @@ func (r *rememberFlags) answer(ctx context.Context, rt *agent.Runtime, reply age
 		return "", rt.Answer(ctx, reply)
 	}
 	how := ctxperm.RememberScope{Always: r.scope == "always", For: r.span, SameInput: r.sameInput}
-	for _, text := range r.accesses {
-		access, err := perm.ParseAccess(text)
-		if err != nil {
-			return "", cli.UsageProblem(fmt.Sprintf("--access %q: %v", text, err))
-		}
-		how.Accesses = append(how.Accesses, access)
-	}
 	return rt.RememberApproval(ctx, reply, how)
 }

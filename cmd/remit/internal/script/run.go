@@ -40,9 +40,6 @@ func RunCommand(a *cli.App) *cobra.Command {
 			if f.SessionFile == "" && cmd.Flags().Changed("session") {
 				return cli.UsageProblem("--session names no file; is a variable not set?")
 			}
-			if err := f.Client.ReadFlags(cmd); err != nil {
-				return err
-			}
 			f.RestCommand = restCommand(&f, cmd, args[0])
 			return runScript(cmd.Context(), a, f, args[0])
 		},
@@ -61,7 +58,6 @@ func RunCommand(a *cli.App) *cobra.Command {
 	flags.StringVar(&f.AtEnd, "at-end", "commit", "`END` of the transaction after the last call: commit, revert or leave-open")
 	startup.AddSandboxFlag(cmd, &f.Workspace)
 	startup.AddLimitFlags(cmd, &f.Limits)
-	startup.AddClientFlags(cmd, &f.Client)
 	flags.StringArrayVar(&f.UserTexts, "user-text", nil, "`TEXT` of the user, such as a prompt; its URLs are user-provided: docs/guides/data-flow.md")
 	flags.DurationVar(&f.ClaimTimeout, "claim-timeout", 0, "`TIME` for which a call waits for a file that another open transaction claims, such as 30s (default: the call fails immediately and names that transaction)")
 	flags.BoolVar(&f.Atomic, "atomic", false, "revert everything and end the script at the first call that is not done")

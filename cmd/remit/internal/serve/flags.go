@@ -16,12 +16,10 @@ import (
 // serveFlags holds the flags of remit serve.
 type serveFlags struct {
 	startup.Flags
-	stdio          bool
 	http           string
 	hosts, origins []string
 	expose         bool
 	noTransactions bool
-	tasks          taskLimits
 }
 
 // AddSessionFlags adds the flags of a command that opens a session for later
@@ -45,12 +43,10 @@ func AddSessionFlags(a *cli.App, cmd *cobra.Command, f *startup.Flags) {
 
 func (f *serveFlags) checkServe(changed func(string) bool) error {
 	switch {
-	case f.stdio && changed("http"):
-		return cli.UsageProblem("--stdio and --http are two ways to be reached: use one of them")
 	case changed("http") && f.http == "":
 		return cli.UsageProblem("--http names no address; is a variable not set?")
 	case f.http != "" && f.SessionFile != "":
-		return cli.UsageProblem("--session is of --stdio: over HTTP each request proves its own session")
+		return cli.UsageProblem("--session cannot be combined with --http: over HTTP each request proves its own session")
 	case f.SessionFile == "" && changed("session"):
 		return cli.UsageProblem("--session names no file; is a variable not set?")
 	}
@@ -58,9 +54,6 @@ func (f *serveFlags) checkServe(changed func(string) bool) error {
 		if f.http == "" && changed(name) {
 			return cli.UsageProblem("--" + name + " is of --http")
 		}
-	}
-	if err := f.tasks.check(changed); err != nil {
-		return err
 	}
 	switch f.OnAsk {
 	case "elicit", "wait", "deny":

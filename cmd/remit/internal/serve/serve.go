@@ -24,10 +24,10 @@ func Command(a *cli.App) *cobra.Command {
 	var f serveFlags
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
-		Use: "serve [--stdio | --http ADDR] [flags]", Short: "Serve the tools over MCP, with undo",
+		Use: "serve [--http ADDR] [flags]", Short: "Serve the tools over MCP, with undo",
 		Long: "Serves the tools of remit to MCP clients, in all revisions of the protocol. A call that names no transaction is its\n" +
 			"own transaction. You can revert it with the ID in its result, with the tool txn_revert, or with remit revert.\n\n" +
-			"--stdio, the default, serves one client, which starts the command. --http serves several clients, each in the session\n" +
+			"Without --http, the command serves the client that starts it. With --http, it serves several clients, each in the session\n" +
 			"of its token. The command creates a token at the first start, stores it in the state folder and prints its place;\n" +
 			"remit token creates others. The server listens on loopback; another address needs --allow-remote and --host.",
 		Args: cli.NoArgs,
@@ -45,16 +45,14 @@ func Command(a *cli.App) *cobra.Command {
 	AddSessionFlags(a, cmd, &f.Flags)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.Upstreams.Strict, "quarantine-new", false, "with --config: also quarantine the definitions of a server's first start")
-	flags.BoolVar(&f.stdio, "stdio", false, "serve one client over standard input and output (the default)")
 	flags.StringVar(&f.http, "http", "", "listen for HTTP on `ADDR`, such as 127.0.0.1:8321, with the path /mcp; port 0 selects a free port")
-	flags.StringVar(&f.SessionFile, "session", "", "with --stdio: `FILE` with the secret of a session, which each start continues; remit creates a missing file, for a new session")
+	flags.StringVar(&f.SessionFile, "session", "", "without --http: `FILE` with the secret of a session, which each start continues; remit creates a missing file, for a new session")
 	flags.StringVar(&f.OnAsk, "on-ask", "elicit", "`MODE` for calls that need approval: elicit asks the user through the client, or waits if the client cannot ask; wait lets them wait for remit approve; deny denies them")
 	flags.StringVar(&f.Notify, "notify", "", "shell command `CMD` that remit runs for each call that waits for approval: docs/guides/approval.md")
 	flags.StringArrayVar(&f.hosts, "host", nil, "with --http: another host `NAME` that requests can have, besides the names of loopback")
 	flags.StringArrayVar(&f.origins, "origin", nil, "with --http: `ORIGIN` of a web page that can call the server, such as https://example.com")
 	flags.BoolVar(&f.expose, "allow-remote", false, "with --http: accept an address that other machines reach; remit does not encrypt, so put a proxy with TLS before it")
 	flags.BoolVar(&f.noTransactions, "no-transactions", false, "do not offer the tools txn_begin, txn_commit, txn_preview, txn_revert and txn_status")
-	taskFlags(cmd, &f.tasks)
 	cli.AddRetentionFlags(cmd, &keep, "with --keep or --keep-last, the server prunes old transactions while it runs: ")
 	flags.BoolVar(&f.JSON, "json", false, "with --http: write the address as one JSON object")
 	return cmd
@@ -84,7 +82,6 @@ func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
 	o := mcp.Options{
 		Version: cli.ReadVersion().Version, OnAsk: how, Key: []byte(key), Log: log, NoTransactions: f.noTransactions, Instructions: f.instructions(),
 	}
-	f.tasks.set(&o)
 	if rt.Gateway != nil {
 		o.Mirror = rt.Gateway
 	}

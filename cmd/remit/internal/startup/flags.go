@@ -29,7 +29,6 @@ type Flags struct {
 	Recovers               bool               // recover the calls that dead processes left in flight, at the start
 	Retain                 *revert.Retention  // retention while the runtime is open; nil: none
 	RestCommand            func(n int) string // command that runs the script from a line on; nil: there is none
-	Client
 }
 
 // Check rejects invalid values.

@@ -23,7 +23,7 @@ const maxToken = 1 << 10
 // the session file holds.
 func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (*agent.Session, error) {
 	who := perm.Principal{ID: f.As, Roles: f.Roles}
-	how := append(f.SessionOptions(), agent.ClaimTimeout(f.ClaimTimeout), agent.UserURLs(f.UserTexts...))
+	how := []agent.SessionOption{agent.ClaimTimeout(f.ClaimTimeout), agent.UserURLs(f.UserTexts...)}
 	if f.SessionFile == "" {
 		return rt.Session(ctx, who, how...)
 	}
@@ -53,8 +53,6 @@ func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (
 		return nil, cli.UsageProblem(fmt.Sprintf("--principal %q is not who the session of %q is of, which is %q", f.As, f.SessionFile, s.Principal().ID))
 	case len(f.Roles) > 0:
 		return nil, cli.UsageProblem("--role is of a new session; one that goes on has the roles that it began with")
-	case f.Set:
-		return nil, cli.UsageProblem("--surface, --model, --capability, --provider-trust, --select and --disable are of a new session; one that goes on is shown to whom it began with")
 	}
 	return s, nil
 }

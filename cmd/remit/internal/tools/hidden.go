@@ -8,6 +8,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/settings"
 )
@@ -20,7 +21,7 @@ type whyRecord struct {
 	Deprecated string `json:"deprecated,omitempty"`
 	From       string `json:"from,omitempty"`          // definition file
 	Why        string `json:"why,omitempty"`           // reason if the tool is not offered
-	Unseen     string `json:"hidden_reason,omitempty"` // why such a session does not see the tool and cannot call it
+	Unseen     string `json:"hidden_reason,omitempty"` // why a session of remit run does not see the tool and cannot call it
 	Hidden     bool   `json:"hidden"`                  // the policy hides the tool
 }
 
@@ -38,7 +39,7 @@ func explainTool(ctx context.Context, a *cli.App, f *toolsFlags, name string) er
 	if err != nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: err.Error(), Fix: "remit tools lists them"}
 	}
-	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, Unseen: t.HiddenReason(f.Facts)}
+	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, Unseen: t.HiddenReason(perm.ClientFacts{})}
 	for _, s := range f.SettingsStatus {
 		if s.Tool == t.Name() && s.Version == t.Spec().Version {
 			out.Status = s

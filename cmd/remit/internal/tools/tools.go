@@ -14,7 +14,6 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
-	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
@@ -30,20 +29,10 @@ func Command(a *cli.App) *cobra.Command {
 		Use: "tools [NAME]...", Short: "List the tools, what they can touch, and whether their calls can be reverted",
 		Long: "Lists the tools with what they can touch, their confinement (sandbox, handles or trusted), how their calls are\n" +
 			"verified and reverted, and their grade (docs/guides/grade.md). With --policy, the list leaves out tools that the\n" +
-			"policy hides. Hiding is not protection: the policy decides a call of a hidden tool like any other. With --surface,\n" +
-			"--model, --capability, --provider-trust, --select or --disable, the list has the tools that such a session sees\n" +
-			"(docs/guides/visibility.md); the session can call no others. With --why, the command reports on one tool: whether it\n" +
-			"is offered, and if not, which check fails. The exit code is 5 if the tool is not configured.",
+			"policy hides. Hiding is not protection: the policy decides a call of a hidden tool like any other. With --why, the\n" +
+			"command reports on one tool: whether it is offered, and if not, which check fails. The exit code is 5 if the tool is\n" +
+			"not configured.",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if f.filters {
-				return listFilters(a, f.limits, f.json)
-			}
-			if f.limits != (startup.Limits{}) {
-				return cli.UsageProblem("--max-calls and --max-time say which filters a run has: add --filters")
-			}
-			if err := f.ReadFlags(cmd); err != nil {
-				return err
-			}
 			if err := state.Declare(cmd.Context(), a, &f.Declarations, nil, nil); err != nil {
 				return err
 			}
@@ -61,12 +50,9 @@ func Command(a *cli.App) *cobra.Command {
 	flags.StringVar(&f.as, "principal", "agent", "`ID` of the principal, for the policy")
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of the principal, for the policy")
 	flags.BoolVar(&f.json, "json", false, "write one JSON object per line, for each tool")
-	flags.BoolVar(&f.filters, "filters", false, "list the filters of a run with the same limits, in their order, instead of the tools")
-	startup.AddLimitFlags(cmd, &f.limits)
 	cmd.AddCommand(statsCommand(a), checkCommand(a), defineCommand(a))
 	flags.StringVar(&f.why, "why", "", "report whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
 	state.AddDeclarationFlags(cmd, &f.Declarations)
-	startup.AddClientFlags(cmd, &f.Client)
 	return cmd
 }
 
@@ -75,19 +61,15 @@ type toolsFlags struct {
 	policies, roles []string
 	as, why         string
 	json            bool
-	filters         bool
-	limits          startup.Limits
 	state.Declarations
-	startup.Client
 }
 
-// shownTools returns all tools, or those that a session sees and the policy
-// does not hide.
+// shownTools returns all tools, or with a policy those that a session sees.
 func shownTools(ctx context.Context, a *cli.App, f toolsFlags) ([]tool.Tool, error) {
 	if f.as == "" {
 		return nil, cli.UsageProblem("--principal is empty: name the agent or person that makes the calls")
 	}
-	if len(f.policies) == 0 && !f.Set {
+	if len(f.policies) == 0 {
 		tools, err := tool.NewRegistry(state.Tools(a)...)
 		return tools.All(), err
 	}
@@ -115,7 +97,7 @@ func withSession(ctx context.Context, a *cli.App, f toolsFlags, look func(s *age
 		return err
 	}
 	defer func() { _ = rt.Close() }() // the runtime has no roots
-	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, f.SessionOptions()...)
+	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles})
 	if err != nil {
 		return err
 	}
