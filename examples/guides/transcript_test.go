@@ -72,6 +72,7 @@ var transcripts = map[string]func(*place){
 	"tutorial/first-revert.md": nil,
 	"guides/undo.md":           nil,
 	"guides/recover.md":        killedRun,
+	"guides/approval.md":       unattended,
 
 	"tutorial/first-gateway.md": standIns,
 }
