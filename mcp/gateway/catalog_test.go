@@ -398,19 +398,17 @@ func TestLibraryChanges(t *testing.T) {
 		}
 		call("more", "three")
 		for n := 0; n != 7; { // the first notice can be of what was there at the start
-			<-resources
+			receive(t, resources)
 			list, err := cs.ListResources(t.Context(), nil)
 			require.NoError(t, err)
 			n = len(list.Resources)
 		}
 		call("prompted", "new")
-		for len(h.gateway.Quarantined()) == 0 {
-			<-time.After(time.Millisecond)
-		}
+		require.Eventually(t, func() bool { return len(h.gateway.Quarantined()) > 0 }, time.Minute, time.Millisecond)
 		_, err := h.gateway.Accept(t.Context(), "s", "prompt:new")
 		require.NoError(t, err)
 		for n := 0; n != 3; {
-			<-prompts
+			receive(t, prompts)
 			all, err := cs.ListPrompts(t.Context(), nil)
 			require.NoError(t, err)
 			n = len(all.Prompts)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -79,13 +80,37 @@ func (h *house) connect(srv *mcp.Server, revision string, o *sdk.ClientOptions, 
 	go func() { done <- srv.Run(context.WithoutCancel(h.t.Context()), there, s) }()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test"}, o)
 	client.AddRoots(roots...)
+	acknowledged := make(chan struct{}, 64)
+	client.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+			if method == "notifications/subscriptions/acknowledged" {
+				acknowledged <- struct{}{}
+			}
+			return next(ctx, method, req)
+		}
+	})
 	cs, err := client.Connect(h.t.Context(), here, &sdk.ClientSessionOptions{ProtocolVersion: revision})
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() {
 		_ = cs.Close()
 		<-done //nolint:errcheck // it says that the client left
 	})
+	if revision == modern && (o.ToolListChangedHandler != nil || o.PromptListChangedHandler != nil || o.ResourceListChangedHandler != nil) {
+		receive(h.t, acknowledged) // the server reports no earlier change, and the client does not wait
+	}
 	return cs
+}
+
+// receive returns the next value of a channel. It fails the test if none arrives.
+func receive[T any](t testing.TB, values <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-values:
+		return v
+	case <-time.After(time.Minute):
+		require.FailNow(t, "nothing arrived within a minute")
+		panic("unreachable")
+	}
 }
 
 // ask calls a tool with a word, and returns what it said.
@@ -319,7 +344,7 @@ func TestAskedTooLate(t *testing.T) {
 	cancel()
 	_, err = ask(t.Context(), second, "told", "w")
 	require.NoError(t, err)
-	<-gone
+	receive(t, gone)
 	require.Empty(t, asked)
 	raw, err := os.ReadFile(filepath.Join(h.dir, "told"))
 	require.NoError(t, err)
@@ -402,10 +427,10 @@ func TestTwoAnswersAtOnce(t *testing.T) {
 			came <- r
 		}()
 	}
-	first := <-came
+	first := receive(t, came)
 	require.Contains(t, firstText(t, first), "an answer counts once")
 	h.put("told", "go")
-	second := <-came
+	second := receive(t, came)
 	require.False(t, second.IsError)
 	require.Equal(t, "w", firstText(t, second))
 }

@@ -443,9 +443,9 @@ func TestFoldersOfOne(t *testing.T) {
 	require.Error(t, err)
 	require.NotEqual(t, tool.StatusUnknown, out.Status, out.Text)
 	h.put("go", "")
-	require.Equal(t, tool.StatusDone, (<-slow).Status)
+	require.Equal(t, tool.StatusDone, receive(t, slow).Status)
 	for range 2 {
-		require.NotEqual(t, tool.StatusDone, (<-others).Status, "there was nothing any more when it came")
+		require.NotEqual(t, tool.StatusDone, receive(t, others).Status, "there was nothing any more when it came")
 	}
 	require.Equal(t, "(none)", h.get("mine"))
 	require.Equal(t, "(none)", h.get("never"))

@@ -33,6 +33,7 @@ type deaf struct {
 	conns   sync.Map                 // that are open
 	waiting chan struct{}            // somebody calls wait
 	release chan struct{}            // and has an answer
+	ends    func()                   // ends the calls of slow that no cancellation reached
 }
 
 // deafness is what it hangs at: a method of the protocol, a method of HTTP, or a tool; and what it says all the same.
@@ -51,7 +52,8 @@ const deafTools = `{"s": {"tools": {"echo": {"effectClass": "pure"}, "wait": {"e
 
 func newDeaf(t *testing.T, kind string) *deaf {
 	t.Helper()
-	d := &deaf{Server: sdk.NewServer(&sdk.Implementation{Name: "deaf", Version: "1"}, &sdk.ServerOptions{
+	over := make(chan struct{})
+	d := &deaf{ends: sync.OnceFunc(func() { close(over) }), Server: sdk.NewServer(&sdk.Implementation{Name: "deaf", Version: "1"}, &sdk.ServerOptions{
 		SubscribeHandler:   func(context.Context, *sdk.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 	}), reached: make(chan struct{}, 100), waiting: make(chan struct{}, 1), release: make(chan struct{})}
@@ -60,7 +62,13 @@ func newDeaf(t *testing.T, kind string) *deaf {
 	})
 	for name, f := range map[string]func(context.Context){
 		"echo": func(context.Context) {},
-		"slow": func(ctx context.Context) { d.reached <- struct{}{}; <-ctx.Done() },
+		"slow": func(ctx context.Context) {
+			d.reached <- struct{}{}
+			select {
+			case <-ctx.Done():
+			case <-over: // the SDK waits for a call whose client has gone
+			}
+		},
 		"wait": func(context.Context) { d.waiting <- struct{}{}; <-d.release },
 	} {
 		sdk.AddTool(d.Server, &sdk.Tool{Name: name}, func(ctx context.Context, _ *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
@@ -144,17 +152,17 @@ func (d *deaf) hang(w http.ResponseWriter, r *http.Request, says string) {
 }
 
 // quiet waits until the server hangs at nothing any more.
-func (d *deaf) quiet() {
-	for d.hangs.Load() > 0 {
-		time.Sleep(time.Millisecond) // nobody can tell it
-	}
+func (d *deaf) quiet(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool { return d.hangs.Load() == 0 }, time.Minute, time.Millisecond)
 }
 
 // left waits until nothing is left of a gateway: no connection, and no goroutine of its own or of the SDK's client.
 func (d *deaf) left(h *house) {
 	h.t.Helper()
 	require.NoError(h.t, h.gateway.Close())
-	for {
+	d.ends()
+	none := func() bool {
 		stacks := make([]byte, 4<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		some := false
@@ -162,11 +170,9 @@ func (d *deaf) left(h *house) {
 			some = some || bytes.Contains(stacks, []byte(mine))
 		}
 		d.conns.Range(func(any, any) bool { some = true; return false })
-		if !some {
-			return
-		}
-		time.Sleep(time.Millisecond) // nobody can tell it
+		return !some
 	}
+	require.Eventually(h.t, none, time.Minute, time.Millisecond)
 }
 
 func (d *deaf) open(t *testing.T, kind, timeout string, how ...func(*gateway.Options)) *house {
@@ -217,16 +223,16 @@ func TestHangByURL(t *testing.T) {
 				d := newDeaf(t, kind)
 				h := d.open(t, kind, "50ms")
 				beside := h.invoke("s__wait")
-				<-d.waiting
+				receive(t, d.waiting)
 				if how != "that it has it" {
 					d.at.Store(&deafness{"slow", how})
 				}
 				out := d.callUntilReached(h)
 				require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
 				require.Contains(t, out.Error.Why, "timed out")
-				d.quiet()
+				d.quiet(t)
 				close(d.release)
-				require.Equal(t, tool.StatusDone, (<-beside).Status)
+				require.Equal(t, tool.StatusDone, receive(t, beside).Status)
 				require.Equal(t, tool.StatusDone, h.call("s__echo", tool.Args{}).Status)
 				d.left(h)
 			})
@@ -252,9 +258,9 @@ func TestFloodByURL(t *testing.T) {
 		d := newDeaf(t, legacy)
 		d.at.Store(&deafness{http.MethodGet, sayFlood})
 		h := d.open(t, legacy, "10m")
-		<-d.reached
+		receive(t, d.reached)
 		d.at.Store(nil)
-		d.quiet()
+		d.quiet(t)
 		require.Equal(t, tool.StatusDone, h.call("s__echo", tool.Args{}).Status)
 		d.left(h)
 	})
@@ -279,8 +285,8 @@ func TestHangAtTheStart(t *testing.T) {
 					state := h.gateway.ServerStatuses()[0]
 					require.False(t, state.Connected)
 					require.Contains(t, state.Why, "it did not answer in time")
-					<-d.reached
-					d.quiet()
+					receive(t, d.reached)
+					d.quiet(t)
 					d.left(h)
 					d.at.Store(nil)
 					h.begin(func(o *gateway.Options) { o.MaxBackoff = time.Nanosecond })
@@ -304,14 +310,14 @@ func TestHangAtAChange(t *testing.T) {
 				h.begin(hurried)
 			}
 			beside := h.invoke("s__wait")
-			<-d.waiting
+			receive(t, d.waiting)
 			d.at.Store(&deafness{"tools/list", sayNothing})
 			sdk.AddTool(d.Server, &sdk.Tool{Name: "fresh"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
 				return says("fresh"), nil, nil
 			})
-			<-d.reached
+			receive(t, d.reached)
 			d.at.Store(nil)
-			out := <-beside
+			out := receive(t, beside)
 			require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
 			require.Contains(t, out.Error.Why, "the connection to it was ended")
 			close(d.release)
@@ -336,7 +342,7 @@ func TestHangAtASubscription(t *testing.T) {
 			}()
 			_, err := h.gateway.Subscribe(ctx, "note://one")
 			require.ErrorIs(t, err, context.Canceled)
-			d.quiet()
+			d.quiet(t)
 			d.at.Store(nil)
 			end, err := h.gateway.Subscribe(t.Context(), "note://one")
 			require.NoError(t, err)
@@ -360,16 +366,16 @@ func TestHangAtTheEnd(t *testing.T) {
 				h := d.open(t, kind, "1h")
 				d.at.Store(&deafness{"slow", how})
 				came := h.invoke("s__slow")
-				<-d.reached
+				receive(t, d.reached)
 				d.at.Store(nil)
 				if how == sayNothing {
 					d.at.Store(&deafness{http.MethodDelete, sayNothing})
 				}
 				d.left(h)
 				if kind == legacy && how == sayNothing {
-					<-d.reached // it was told
+					receive(t, d.reached) // it was told
 				}
-				out := <-came
+				out := receive(t, came)
 				require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
 				require.Contains(t, out.Error.Why, "server s has gone while the call was under way: the connection to it was ended")
 			})
@@ -382,9 +388,9 @@ func TestHangAtTheEnd(t *testing.T) {
 		h.begin(func(o *gateway.Options) { o.Lazy, o.StartTimeout = true, time.Hour })
 		d.at.Store(&deafness{"initialize", sayNothing})
 		came := h.invoke("s__echo")
-		<-d.reached
+		receive(t, d.reached)
 		d.left(h)
-		out := <-came
+		out := receive(t, came)
 		require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 		require.Contains(t, out.Error.Why, "server s cannot be reached: the gateway is closed")
 	})

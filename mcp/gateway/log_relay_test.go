@@ -50,7 +50,7 @@ func (d *diary) chats(t *testing.T, cs *sdk.ClientSession, level sdk.LoggingLeve
 	r, err := cs.CallTool(t.Context(), p)
 	require.NoError(t, err)
 	require.False(t, r.IsError, "%v", r.Content)
-	require.Eventually(t, func() bool { return len(d.told())-before >= len(want) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(d.told())-before >= len(want) }, time.Minute, time.Millisecond)
 	require.Equal(t, strings.Join(want, "\n"), strings.Join(d.told()[before:], "\n"))
 }
 
@@ -90,7 +90,7 @@ func TestLogsOfNobody(t *testing.T) {
 		}
 		return func() {
 			require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
-			require.NoError(t, <-done)
+			require.NoError(t, receive(t, done))
 		}
 	}
 	end := held(theirs, filepath.Join(h.dir, "a"))
@@ -101,7 +101,7 @@ func TestLogsOfNobody(t *testing.T) {
 	_, err := mine.CallTool(t.Context(), p)
 	require.NoError(t, err)
 	end()
-	require.Eventually(t, func() bool { return len(one.told()) == 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(one.told()) == 3 }, time.Minute, time.Millisecond)
 	require.Empty(t, other.told())
 }
 
@@ -197,7 +197,7 @@ func TestSubscribeAgain(t *testing.T) {
 	require.NoError(t, err)
 	end()
 	h.call("s__mcp__read", map[string]any{"uri": "book://end"})
-	require.Equal(t, "book://one", <-told)
+	require.Equal(t, "book://one", receive(t, told))
 	again()
 
 	h = newHouse(t)

@@ -68,11 +68,11 @@ func TestLoginIsWanted(t *testing.T) {
 	require.Equal(t, []gateway.ServerStatus{{Server: "s", Why: notLoggedIn, Login: true}}, h.gateway.ServerStatuses())
 	_, err := h.gateway.Accept(t.Context(), "s", "")
 	require.EqualError(t, err, notLoggedIn)
-	require.Eventually(t, func() bool { return strings.Contains(h.log.String(), notLoggedIn) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(h.log.String(), notLoggedIn) }, time.Minute, time.Millisecond)
 	d.login()
 	_, err = h.gateway.Accept(t.Context(), "s", "")
 	require.NoError(t, err, "at once, though it was to rest")
-	<-there
+	receive(t, there)
 	require.Equal(t, tool.StatusDone, h.call("s__echo", tool.Args{"word": "w"}).Status)
 	require.True(t, h.gateway.ServerStatuses()[0].Connected)
 	require.False(t, h.gateway.ServerStatuses()[0].Login)

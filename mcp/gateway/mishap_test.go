@@ -164,7 +164,7 @@ func TestFuss(t *testing.T) {
 			}
 		}
 	})
-	<-last
+	receive(t, last)
 	require.GreaterOrEqual(t, time.Since(begun), 1500*time.Millisecond, "100, 200, 400 and 800 ms: it is never early")
 }
 
@@ -236,7 +236,7 @@ func TestProgress(t *testing.T) {
 	}()
 	_, err := h.txn().Invoke(ctx, "s__progress", tool.Args{})
 	require.ErrorIs(t, err, tool.ErrCancelled)
-	require.Equal(t, "half", <-said)
+	require.Equal(t, "half", receive(t, said))
 }
 
 // TestNoise: lines of a server's standard output that are no messages are skipped, wherever they come, and some of them are logged, each cut

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,7 +80,7 @@ func TestChangedWhileRunning(t *testing.T) {
 		})
 	require.Equal(t, tool.StatusDone, h.call("s__change", tool.Args{}).Status)
 	for len(h.gateway.Quarantined()) < 2 {
-		<-told
+		receive(t, told)
 	}
 	var all []string
 	for _, q := range h.gateway.Quarantined() {
@@ -153,7 +153,7 @@ func TestAcceptedElsewhere(t *testing.T) {
 	_, err = other.Accept(t.Context(), "s", "")
 	require.NoError(t, err)
 	for len(h.gateway.Quarantined()) > 0 {
-		<-told
+		receive(t, told)
 	}
 	require.Contains(t, h.names(), "s__get")
 }
@@ -217,11 +217,21 @@ func TestChangedWhileItIsRead(t *testing.T) {
 	h.open(map[string]string{"s": h.scripted(append(lines, oneTool, two)...)}, "", func(o *gateway.Options) {
 		o.OnToolsChanged = func(all []tool.Tool) { changed <- len(all) }
 	})
-	for n := range changed {
-		if n == 2 {
-			return
-		}
+	for receive(t, changed) != 2 { // the first one can be of one tool
 	}
+}
+
+// TestChangeBeforeConfirmation checks that the gateway finds a change that a server made before it confirmed to report changes.
+func TestChangeBeforeConfirmation(t *testing.T) {
+	two := strings.Replace(oneTool, `"tools":[`, `"tools":[{"name":"y","inputSchema":{"type":"object"}},`, 1)
+	h := newHouse(t)
+	h.open(map[string]string{"s": h.scripted(
+		`server/discover {"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}}`,
+		"subscriptions/listen SILENCE", oneTool, two,
+		`tools/call {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true}}} THEN {"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","content":[]}}`,
+	)}, `{"s": {"tools": {"x": {"effectClass": "pure"}}}}`)
+	require.Equal(t, tool.StatusDone, h.call("s__x", tool.Args{}).Status)
+	require.Eventually(t, func() bool { return h.gateway.ServerStatuses()[0].Tools == 2 }, time.Minute, time.Millisecond)
 }
 
 // TestAcceptedIsWhatIsTold: a server that changes what it declares while it is accepted has nothing accepted but what whoever accepts is
@@ -248,12 +258,9 @@ func TestAcceptedIsWhatIsTold(t *testing.T) {
 		}
 	})
 	require.Equal(t, tool.StatusDone, h.call("b__x", tool.Args{}).Status)
-	<-told // that b changed; what a declares from here on is known, and not in the mirror yet
+	receive(t, told) // that b changed; what a declares from here on is known, and not in the mirror yet
 	require.Equal(t, tool.StatusDone, h.call("a__x", tool.Args{}).Status)
-	for h.gateway.ServerStatuses()[0].Tools != 2 {
-		require.NoError(t, t.Context().Err())
-		runtime.Gosched()
-	}
+	require.Eventually(t, func() bool { return h.gateway.ServerStatuses()[0].Tools == 2 }, time.Minute, time.Millisecond)
 	type accepted struct {
 		all []gateway.QuarantinedItem
 		err error
@@ -264,7 +271,7 @@ func TestAcceptedIsWhatIsTold(t *testing.T) {
 		done <- accepted{all, err}
 	}()
 	close(goOn)
-	a := <-done
+	a := receive(t, done)
 	require.NoError(t, a.err)
 	require.Len(t, a.all, 1)
 	require.Equal(t, "fresh", a.all[0].Tool)

@@ -91,7 +91,7 @@ func TestFirstStart(t *testing.T) {
 	early := h.session()
 	h.gateway.Start()
 	require.NoError(t, h.gateway.AwaitTool(t.Context(), "good__get"))
-	<-told
+	receive(t, told)
 	_, known := h.gateway.UpstreamTool("good__get")
 	require.True(t, known)
 	tx, err := early.Begin(t.Context())
@@ -122,7 +122,7 @@ func TestToolsComeFirst(t *testing.T) {
 		}
 	})
 	h.gateway.Start()
-	<-telling
+	receive(t, telling)
 	up := h.stateOf("new").Connected
 	close(told)
 	require.False(t, up)

@@ -43,6 +43,9 @@ func (u *Upstream) connect(ctx context.Context) (*Conn, error) {
 	abort := context.AfterFunc(ctx, s.close) // ends an attempt that hangs
 	err = u.handshake(s.whole, s, transport)
 	if err == nil {
+		u.mu.Lock()
+		u.again = false // the list includes the changes until now
+		u.mu.Unlock()
 		err = u.list(ctx, s)
 	}
 	if !abort() || err != nil {
@@ -131,7 +134,7 @@ func (u *Upstream) handshake(ctx context.Context, s *Conn, t sdk.Transport) erro
 			s.Exchange.Report(r.Params)
 		},
 	})
-	client.AddReceivingMiddleware(panics.Middleware(u.Shared.Log), u.Requests.Middleware(&s.Exchange))
+	client.AddReceivingMiddleware(panics.Middleware(u.Shared.Log), u.acknowledged, u.Requests.Middleware(&s.Exchange))
 	client.AddSendingMiddleware(wire.WithoutCache)
 	client.AddRoots(u.Requests.Roots()...)
 	type connected struct {

@@ -3,6 +3,8 @@ package upstream
 import (
 	"context"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // changed reads the definitions again, once for several notifications.
@@ -14,6 +16,20 @@ func (u *Upstream) changed() {
 	u.mu.Unlock()
 	if begin {
 		go u.follow()
+	}
+}
+
+// acknowledged reads the definitions again when the server confirms that it
+// reports changes. The server reports no earlier change, and the SDK does not
+// wait for the confirmation.
+func (u *Upstream) acknowledged(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if p, ok := req.GetParams().(*sdk.SubscriptionsAcknowledgedParams); ok && p != nil {
+			if n := p.Notifications; n.ToolsListChanged || n.PromptsListChanged || n.ResourcesListChanged {
+				u.changed()
+			}
+		}
+		return next(ctx, method, req)
 	}
 }
 
@@ -39,6 +55,9 @@ func (u *Upstream) follow() {
 		}
 		cancel()
 		if err != nil { // its definitions are unknown
+			if s.dead() {
+				continue // the end of the connection is logged elsewhere
+			}
 			u.Shared.Log.Warn("what a server declares changed and cannot be read; it is let go", "server", u.Server.Name, "error", err)
 			s.close()
 		}
