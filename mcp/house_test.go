@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -70,17 +71,48 @@ func (h *house) clientOf(revision string, opts *sdk.ClientOptions, in *agent.Ses
 	here, there := sdk.NewInMemoryTransports()
 	done := make(chan error, 1)
 	go func() { done <- h.srv.Run(context.WithoutCancel(h.t.Context()), there, in) }()
-	if opts == nil {
-		opts = &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}}
-	}
-	cs, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, opts).Connect(h.t.Context(), here, &sdk.ClientSessionOptions{ProtocolVersion: revision})
-	require.NoError(h.t, err)
-	require.Equal(h.t, revision, cs.InitializeResult().ProtocolVersion)
+	cs := h.handshake(revision, opts, here)
 	h.t.Cleanup(func() {
 		require.NoError(h.t, cs.Close())
 		<-done //nolint:errcheck // it says that the client left
 	})
 	return cs
+}
+
+// handshake connects a client. If the client handles changes of tools, the server reports all changes after handshake returns.
+func (h *house) handshake(revision string, opts *sdk.ClientOptions, transport sdk.Transport) *sdk.ClientSession {
+	if opts == nil {
+		opts = &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}}
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, opts)
+	acknowledged := make(chan struct{}, 64)
+	client.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+			if method == "notifications/subscriptions/acknowledged" {
+				acknowledged <- struct{}{}
+			}
+			return next(ctx, method, req)
+		}
+	})
+	cs, err := client.Connect(h.t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+	require.NoError(h.t, err)
+	require.Equal(h.t, revision, cs.InitializeResult().ProtocolVersion)
+	if revision == modern && opts.ToolListChangedHandler != nil {
+		receive(h.t, acknowledged) // the client does not wait for it
+	}
+	return cs
+}
+
+// receive returns the next value of a channel. It fails the test if none arrives.
+func receive[T any](t testing.TB, values <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-values:
+		return v
+	case <-time.After(time.Minute):
+		require.FailNow(t, "nothing arrived within a minute")
+		panic("unreachable")
+	}
 }
 
 // call calls a tool; an error of the protocol is none that a test expects.

@@ -52,14 +52,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 func (h *house) dial(url, revision, token string, opts *sdk.ClientOptions) *sdk.ClientSession {
 	pool := &http.Transport{}
 	h.t.Cleanup(pool.CloseIdleConnections)
-	if opts == nil {
-		opts = &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}}
-	}
-	cs, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, opts).Connect(h.t.Context(), &sdk.StreamableClientTransport{
-		Endpoint: url, HTTPClient: &http.Client{Transport: bearer{token, pool}},
-	}, &sdk.ClientSessionOptions{ProtocolVersion: revision})
-	require.NoError(h.t, err)
-	require.Equal(h.t, revision, cs.InitializeResult().ProtocolVersion)
+	cs := h.handshake(revision, opts, &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer{token, pool}}})
 	h.t.Cleanup(func() { _ = cs.Close() })
 	return cs
 }
@@ -106,7 +99,7 @@ func TestHTTPToolsChanged(t *testing.T) {
 		_, err := cs.ListTools(t.Context(), nil)
 		require.NoError(t, err)
 		h.srv.ToolsChanged()
-		<-told
+		receive(t, told)
 	})
 }
 

@@ -54,7 +54,7 @@ func TestToolsChanged(t *testing.T) {
 		only, _ := h.rt.Tools().Get("upper")
 		require.NoError(t, h.rt.SetTools([]tool.Tool{only}...))
 		h.srv.ToolsChanged()
-		<-told
+		receive(t, told)
 		after, err := cs.ListTools(t.Context(), nil)
 		require.NoError(t, err)
 		require.Greater(t, len(before.Tools), 1)
