@@ -90,12 +90,12 @@ func makeWorldIn(t *testing.T, dir string, opts ...agent.Option) world {
 	return world{dir, rt, s}
 }
 
-// shell runs one script in a transaction of its own and commits it.
+// shell runs one script in a transaction of its own and commits it. On a busy machine, a script can take longer than the default timeout.
 func (w world) shell(t *testing.T, script string) (txn string, o tool.Outcome) {
 	t.Helper()
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)
-	o, err = tx.Invoke(t.Context(), "shell_run", tool.Args{"script": script})
+	o, err = tx.Invoke(t.Context(), "shell_run", tool.Args{"script": script, "timeout_s": 3600})
 	require.NoError(t, err, o.Text)
 	require.NoError(t, tx.Commit(t.Context()))
 	return tx.ID(), o
