@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -62,10 +61,7 @@ func TestServerThatHangs(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, fmt.Sprint(toolNames(tools)), "in__file_read")
 
-	for _, err := os.Stat(pid); err != nil; _, err = os.Stat(pid) {
-		require.NoError(t, t.Context().Err())
-		time.Sleep(time.Millisecond) // nobody can tell it
-	}
+	awaitFile(t, pid)
 	raw, err := os.ReadFile(pid)
 	require.NoError(t, err)
 	n, err := strconv.Atoi(strings.TrimSpace(string(raw)))

@@ -9,10 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -111,14 +111,10 @@ func TestKilledRunLeavesNoProgram(t *testing.T) {
 	argv := fmt.Sprintf(`["run","--workspace",%q,"--state",%q,%q]`, ws, state, script)
 	cmd.Env = append(os.Environ(), killArgsEnv+"="+argv, killPointEnv+"=0")
 	require.NoError(t, cmd.Start())
-	for len(sleepers(t, mark)) < 2 {
-		runtime.Gosched()
-	}
+	require.Eventually(t, func() bool { return len(sleepers(t, mark)) >= 2 }, time.Minute, time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
-	for len(sleepers(t, mark)) > 0 { // for ever, if it is not so
-		runtime.Gosched()
-	}
+	require.Eventually(t, func() bool { return len(sleepers(t, mark)) == 0 }, time.Minute, time.Millisecond)
 	require.Equal(t, before, withLinks(t, ws))
 	left, err := filepath.Glob(filepath.Join(state, "scratch", "remit-run-*"))
 	require.NoError(t, err)

@@ -69,10 +69,17 @@ func (g *gatewayProcess) waits(t *testing.T, file string) (said chan string) {
 		raw, _ := json.Marshal(r)
 		said <- string(raw)
 	}()
-	for _, err := os.Stat(file + ".waits"); err != nil; _, err = os.Stat(file + ".waits") {
-		time.Sleep(time.Millisecond) // nobody can tell it
-	}
+	awaitFile(t, file+".waits")
 	return said
+}
+
+// awaitFile waits until another process has created a file.
+func awaitFile(t *testing.T, path string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}, time.Minute, time.Millisecond)
 }
 
 // waitingPeer is the configuration of a gateway before a peer, whose calls nobody can tell the outcome of, and a policy that allows all.
