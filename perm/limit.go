@@ -14,12 +14,12 @@ import (
 // only returns it. The runtime checks it against its counts, in one step with
 // counting the call.
 type Limit struct {
-	Budget string      `json:"budget"`           // name, for people
-	Max    json.Number `json:"max"`              // upper bound of the count or sum
-	Sum    string      `json:"sum,omitempty"`    // the sum that the limit bounds; "": the number of calls
-	Per    string      `json:"per,omitempty"`    // session, transaction or principal: the scope whose calls count together; "": session
-	Window string      `json:"window,omitempty"` // 1m, 1h or 24h; "": all calls
-	Tools  []string    `json:"tools,omitempty"`  // tools whose calls count, beside the tool of the call
+	Budget string      `json:"budget"`           // name of the budget, for people
+	Max    json.Number `json:"max"`              // upper bound of the count or the sum
+	Sum    string      `json:"sum,omitempty"`    // counter of the tool whose sum the budget bounds; missing: the number of calls
+	Per    string      `json:"per,omitempty"`    // session, transaction or principal: the scope whose calls count together; missing: session
+	Window string      `json:"window,omitempty"` // 1m, 1h or 24h; missing: all calls
+	Tools  []string    `json:"tools,omitempty"`  // tools whose calls count, besides the tool of the call; a list or a set
 	At     string      `json:"at,omitempty"`     // file:line of the rule
 }
 

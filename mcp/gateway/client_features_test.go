@@ -238,7 +238,7 @@ func TestQuestionsAreOfTheirCalls(t *testing.T) {
 		{modern, (*house).near, askerTools, true},
 		{legacy, (*house).far, askerTools, true},
 		{legacy, (*house).near, askerTools, false},
-		{legacy, (*house).near, strings.ReplaceAll(askerTools, `"pure"`, `"pure", "alone": true`), true},
+		{legacy, (*house).near, strings.ReplaceAll(askerTools, `"pure"`, `"pure", "exclusive": true`), true},
 	} {
 		h := newHouse(t)
 		h.open(map[string]string{"s": tt.entry(h, tt.upstream)}, tt.known)

@@ -6,20 +6,21 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// The sets that a policy fills in package remit.
+// The sets that a policy fills in package remit. Each comment names the element
+// and the effect; docs/reference/policy.md has them as a table.
 const (
-	setDeny    = "deny"    // denies
-	setLimit   = "limit"   // denies if a budget is used up
-	setAsk     = "ask"     // requires an approval
-	setHold    = "hold"    // runs when the transaction commits
-	setAllow   = "allow"   // runs now
-	setHint    = "hint"    // text for the model
-	setRequire = "require" // requirements for the call: verify, revert, sandbox, preview
-	setEnsure  = "ensure"  // postconditions that failed; evaluated only with purpose verify
-	setMask    = "mask"    // path patterns that a sandboxed program does not see
-	setLabel   = "label"   // labels to add to the session
-	setRedact  = "redact"  // JSON pointers to redact in logs and output
-	setHide    = "hide"    // tools to hide; evaluated only with purpose list
+	setDeny    = "deny"    // reason: denies the access, even if other sets permit it
+	setLimit   = "limit"   // reason, or a budget: denies the access; a budget only if it is used up
+	setAsk     = "ask"     // reason: requires an approval
+	setHold    = "hold"    // reason: queues the call until its transaction commits
+	setAllow   = "allow"   // reason: permits the access now
+	setHint    = "hint"    // sentence: goes to the model with a refusal
+	setRequire = "require" // verify, revert, sandbox or preview: adds an obligation to the call
+	setEnsure  = "ensure"  // reason, the violation: the postcondition failed; only with purpose verify
+	setMask    = "mask"    // pattern of files, or one with except and further patterns: hides paths from programs in the sandbox
+	setLabel   = "label"   // label: adds the label to the session
+	setRedact  = "redact"  // JSON pointer into /args or /output: hides the value in records, messages and output
+	setHide    = "hide"    // reason: hides the tool; only with purpose list
 )
 
 // setNames returns the sets in the order of the documentation.

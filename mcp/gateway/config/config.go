@@ -99,7 +99,7 @@ func (r *reader) file(root *jsonfile.Node) {
 		return
 	}
 	for _, m := range root.Members() {
-		if !slices.Contains([]string{"mcpServers", "servers", "remit", "$schema"}, m.Name) {
+		if !slices.Contains(names(fileMembers), m.Name) {
 			r.warn(m)
 		}
 	}
@@ -143,9 +143,8 @@ func (r *reader) server(n *jsonfile.Node) {
 	if off := n.Get("disabled"); off != nil && off.Bool() {
 		return
 	}
-	known := []string{"command", "args", "env", "cwd", "type", "url", "serverUrl", "headers", "oauth", "disabled"}
 	for _, m := range n.Members() {
-		if !slices.Contains(known, m.Name) {
+		if !slices.Contains(names(serverMembers), m.Name) {
 			r.warn(m)
 		}
 	}
@@ -209,7 +208,7 @@ func (r *reader) oauth(s *Server, n *jsonfile.Node) {
 		return
 	}
 	for _, m := range n.Members() {
-		if !slices.Contains([]string{"clientId", "clientSecret", "issuer", "clientMetadataUrl", "callbackPort", "scopes"}, m.Name) {
+		if !slices.Contains(names(oauthMembers), m.Name) {
 			r.warn(m)
 		}
 	}

@@ -3,6 +3,6 @@
 //
 // [Parse] reports each fault with line and column. [AddEntries] and
 // [Server.Confine] draft what an operator has not written yet. [OAuth] and
-// [LoginError] describe the login at a server by URL. Package gateway has the
-// same names, for programs that import it.
+// [LoginError] describe the login at a server by URL. [Objects] lists the members
+// of the file. Package gateway has the names that host programs need.
 package config

@@ -66,7 +66,7 @@ type ResultCheck struct {
 }
 
 func (r *reader) remit(n, list *jsonfile.Node) {
-	if n == nil || !n.Closed("servers") {
+	if n == nil || !n.Closed(names(remitMembers)...) {
 		return
 	}
 	servers := n.Get("servers")
@@ -90,7 +90,7 @@ func (r *reader) remit(n, list *jsonfile.Node) {
 }
 
 func (r *reader) known(s *Server, n *jsonfile.Node) {
-	if !n.Closed("sandbox", "tools", "roots", "asks", "resources", "prompts") {
+	if !n.Closed(names(knownMembers)...) {
 		return
 	}
 	s.Resources, s.NoResources = r.reading(n.Get("resources"))
@@ -128,7 +128,7 @@ func (r *reader) known(s *Server, n *jsonfile.Node) {
 }
 
 func (r *reader) sandbox(s *Server, n *jsonfile.Node) {
-	if !n.Closed("roots", "readable", "network") {
+	if !n.Closed(names(sandboxMembers)...) {
 		return
 	}
 	if s.Command == "" {
@@ -162,7 +162,7 @@ func (r *reader) roots(n *jsonfile.Node) []string {
 }
 
 func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
-	if !n.Closed("draft", "needs", "effectClass", "destination", "timeout", "idempotent", "risk", "approval", "errors", "before", "undo", "verify", "alone") {
+	if !n.Closed(names(entryMembers)...) {
 		return e
 	}
 	if d := n.Get("draft"); d != nil {
@@ -179,7 +179,7 @@ func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
 	if a := n.Get("approval"); a != nil {
 		e.Approval = a.Bool()
 	}
-	if a := n.Get("alone"); a != nil {
+	if a := n.Get("exclusive"); a != nil {
 		e.Exclusive = a.Bool()
 	}
 	r.needs(&e, n.Get("needs"))
@@ -188,10 +188,10 @@ func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
 		n.Get("effectClass").Refuse("a tool that is pure needs no write and no delete; say what undo can do of it, or leave the need out")
 	}
 	if b := n.Get("before"); b != nil {
-		e.ReadBefore = r.invocation(b, b.Closed("tool", "args"))
+		e.ReadBefore = r.invocation(b, b.Closed(names(templateMembers)...))
 	}
 	r.undo(s, &e, n)
-	if v := n.Get("verify"); v != nil && v.Closed("tool", "args", "applied", "equals") {
+	if v := n.Get("verify"); v != nil && v.Closed(names(verifyMembers)...) {
 		e.Verify = &ResultCheck{ToolCallTemplate: *r.invocation(v, true)}
 		if at := v.Need("applied"); at != nil {
 			e.Verify.Applied = at.Text()
@@ -215,7 +215,7 @@ func (r *reader) reading(n *jsonfile.Node) (e Entry, off bool) {
 			n.Refuse("leave it out, which is the same; or false, and they are not served")
 		}
 		return e, off
-	case !n.Closed("needs", "effectClass", "destination", "timeout"):
+	case !n.Closed(names(readMembers)...):
 		return e, false
 	}
 	r.needs(&e, n.Get("needs"))
@@ -262,7 +262,7 @@ func (r *reader) needs(e *Entry, n *jsonfile.Node) {
 		return
 	}
 	for _, m := range n.Elements() {
-		if !m.Closed("action", "resource", "method") {
+		if !m.Closed(names(needMembers)...) {
 			continue
 		}
 		a := perm.ResourceAccess{Action: perm.Action(m.Need("action").Text()), Resource: m.Need("resource").Text()}
@@ -302,11 +302,11 @@ func (r *reader) undo(s *Server, e *Entry, n *jsonfile.Node) {
 		}
 		return
 	}
-	if !undo.Closed("compensate", "snapshot", "repeatable") {
+	if !undo.Closed(names(undoMembers)...) {
 		return
 	}
 	if c := undo.Get("compensate"); c != nil {
-		e.Compensate = r.invocation(c, c.Closed("tool", "args"))
+		e.Compensate = r.invocation(c, c.Closed(names(templateMembers)...))
 		if again := undo.Get("repeatable"); again != nil {
 			e.Compensate.Repeatable = again.Bool()
 		}
