@@ -115,3 +115,33 @@ func hasTest(t *testing.T, dir, name string) (found bool) {
 	require.NoError(t, err)
 	return found
 }
+
+// TestFlagsInSentences checks that some command has each flag that a page names
+// without its command. docs/reference/flags.md has all of them.
+func TestFlagsInSentences(t *testing.T) {
+	flag := regexp.MustCompile(`(?:^|[^\w-])(--[a-z][a-z-]*)`)
+	all, err := os.ReadFile(filepath.Join(root, "docs", "reference", "flags.md"))
+	require.NoError(t, err)
+	known, found := map[string]bool{}, 0
+	for _, m := range flag.FindAllStringSubmatch(string(all), -1) {
+		known[m[1]] = true
+	}
+	require.Greater(t, len(known), 50)
+	for _, name := range allPages(t) {
+		if filepath.Base(name) == "programs.md" && filepath.Base(filepath.Dir(name)) == "reference" {
+			continue // flags of the programs that it tested
+		}
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, span := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(string(text), -1) {
+			if regexp.MustCompile(`^(npm|git|go|make|claude|codex|perf|cp|node)\b`).MatchString(span[1]) {
+				continue
+			}
+			for _, m := range flag.FindAllStringSubmatch(span[1], -1) {
+				require.True(t, known[m[1]], "%s: no command has %s", filepath.Base(name), m[1])
+				found++
+			}
+		}
+	}
+	require.Greater(t, found, 100)
+}
