@@ -26,17 +26,9 @@ type rememberedApproval struct {
 	session string
 }
 
-// remembering makes the record of a remembered approval. It never covers more
-// than the approval request.
+// remembering makes the record of a remembered approval. It covers the accesses
+// of the approval request.
 func (rt *Runtime) remembering(ask ctxperm.ApprovalRequest, ref record.ToolRef, input, by string, r ctxperm.RememberScope) (*record.Remembered, error) {
-	asked, err := perm.NewSet(ask.Accesses...)
-	if err != nil {
-		return nil, fmt.Errorf("what was asked about: %w", err)
-	}
-	accesses := r.Accesses
-	if len(accesses) == 0 {
-		accesses = ask.Accesses
-	}
 	out := &record.Remembered{
 		ID: host.NewID(rt.services.Host, "g_"), Tool: ref, Principal: ask.Principal.ID, Chain: ask.Principal.Chain, Always: r.Always,
 		By: by, From: record.CallRef{Txn: ask.Txn, Call: ask.Call}, Access: []record.Access{}, Reasons: []string{},
@@ -48,10 +40,7 @@ func (rt *Runtime) remembering(ask ctxperm.ApprovalRequest, ref record.ToolRef, 
 		r.For = rememberFor
 	}
 	out.Expires = rt.services.Host.Now().Add(r.For)
-	for _, a := range accesses {
-		if !asked.Covers(a) {
-			return nil, fmt.Errorf("%q is more than was asked about: %w", a, tool.ErrInvalid)
-		}
+	for _, a := range ask.Accesses {
 		out.Access = append(out.Access, record.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method})
 		// Only the input of such a call says what it does.
 		r.SameInput = r.SameInput || a.Action == perm.Call && strings.HasPrefix(a.Resource, "tool://")

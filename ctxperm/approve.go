@@ -46,14 +46,13 @@ func Approve(by string) Answer { return Answer{approved: by != "", by: by} }
 // other reason and about no other access. The zero RememberScope covers the
 // session for one day.
 type RememberScope struct {
-	Always    bool                  // in every session of the principal, not only in this one
-	For       time.Duration         // duration; 0: one day
-	Accesses  []perm.ResourceAccess // a subset of the requested accesses; empty: all of them
-	SameInput bool                  // only with the same input; always so for a call without an access of its own
+	Always    bool          // in every session of the principal, not only in this one
+	For       time.Duration // duration; 0: one day
+	SameInput bool          // only with the same input; always so for a call without an access of its own
 }
 
-// ApproveAndRemember allows the call and the later calls in r. The runtime
-// narrows r to the requested accesses. A remembered approval expires and can be
+// ApproveAndRemember allows the call and the later calls in r, with the
+// requested accesses and no others. A remembered approval expires and can be
 // revoked. If the runtime cannot record it, the answer allows only this call.
 func ApproveAndRemember(by string, r RememberScope) Answer {
 	a := Approve(by)

@@ -29,7 +29,7 @@ func init() {
 
 func (t Tool) compiled() toolaccess.Compiled {
 	return toolaccess.Compiled{
-		Input: t.t.input, Output: t.t.output, Bound: t.t.bound, Settings: t.t.configured.values, Sandboxed: t.t.spec.sandboxed,
+		Output: t.t.output, Bound: t.t.bound, Settings: t.t.configured.values, Sandboxed: t.t.spec.sandboxed,
 	}
 }
 

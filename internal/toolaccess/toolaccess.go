@@ -58,7 +58,6 @@ type Internals[Tool, Spec, Registry, RevertContext any] struct {
 
 // Compiled is the compiled part of a tool. Its users only read it.
 type Compiled struct {
-	Input     *schema.Schema
 	Output    *schema.Schema // nil: the output is not checked
 	Bound     perm.Set       // needs with each parameter replaced by a wildcard
 	Settings  []byte         // canonical settings; nil: the tool is not configured

@@ -13,13 +13,12 @@ const maxRows = 10_000
 
 // table is data that a rule iterates over, row by row.
 type table struct {
-	path    ast.Ref   // such as data.a.b
-	key     ast.Var   // variable for each key; "": the rule searches for a value among the rows
-	value   ast.Var   // variable for each row; "": none
-	entered bool      // the rule reads a member of the row
-	in      int       // index of the condition "x in rows", if key is ""
-	rows    []row     // in the order of the data
-	seen    *ast.Expr // the condition that names the table
+	path    ast.Ref // such as data.a.b
+	key     ast.Var // variable for each key; "": the rule searches for a value among the rows
+	value   ast.Var // variable for each row; "": none
+	entered bool    // the rule reads a member of the row
+	in      int     // index of the condition "x in rows", if key is ""
+	rows    []row   // in the order of the data
 }
 
 type row struct{ key, value *ast.Term }
@@ -64,7 +63,7 @@ func (r *ruleset) iteration(e *ast.Expr, bound map[ast.Var]bool) (t table, found
 				return false
 			}
 			if rows := r.rows(path); len(rows) > 0 {
-				t, found = table{path: path, key: key, rows: rows, seen: e}, true
+				t, found = table{path: path, key: key, rows: rows}, true
 				if len(x) == len(path)+1 {
 					t.value = named(e, x)
 				}
@@ -139,7 +138,7 @@ func (r *ruleset) membership(body ast.Body, i int) (table, bool) {
 				return table{}, false
 			}
 		}
-		return table{path: path, in: i, rows: all, seen: body[i]}, len(all) > 0
+		return table{path: path, in: i, rows: all}, len(all) > 0
 	}
 	return table{}, false
 }

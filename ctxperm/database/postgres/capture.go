@@ -18,16 +18,15 @@ const maxEvents = 200_000
 // capture records the changes of a transaction. Its own row triggers write them
 // into its own table.
 type capture struct {
-	c      *connection
-	tables *tables
-	made   bool
-	on     map[string]*table // by name
-	oids   map[string]*table
-	last   int64 // last event that was read
+	c    *connection
+	made bool
+	on   map[string]*table // by name
+	oids map[string]*table
+	last int64 // last event that was read
 }
 
 func newCapture(t *tables) *capture {
-	return &capture{c: t.c, tables: t, on: map[string]*table{}, oids: map[string]*table{}}
+	return &capture{c: t.c, on: map[string]*table{}, oids: map[string]*table{}}
 }
 
 // watch creates the triggers of a table.

@@ -90,7 +90,6 @@ type Rows struct {
 	Rows     [][]any
 	More     bool
 	Affected int64
-	Tables   []string // changed tables
 }
 
 // Table describes how the rows of a table are stored.
