@@ -28,16 +28,3 @@ func ExampleOutput() {
 	// absent [not the double]
 	// cannot_tell
 }
-
-// The call must write one file and leave another one alone.
-func ExampleAll() {
-	type in struct{ Path, Content string }
-	wrote := verify.FileContent(func(i in) (string, []byte) { return "file://workspace/" + i.Path, []byte(i.Content) })
-	spared := verify.Unchanged(func(in) []string { return []string{"file://workspace/go.mod"} })
-	world := textView{now: map[string]string{"file://workspace/a.txt": "hi"}}
-	both := verify.All(wrote, spared)
-	subject := verify.Subject{Phase: verify.AfterCall, Input: json.RawMessage(`{"Path":"a.txt","Content":"hi"}`), Resources: world}
-	fmt.Println(both(context.Background(), subject).Presence())
-	// Output:
-	// applied
-}

@@ -14,7 +14,6 @@ import (
 type Verdict struct {
 	presence effect.Presence
 	findings []string
-	aside    bool // not about the effect: All and Any use the others, if there are any
 }
 
 // Applied states that the whole effect is present.
@@ -119,12 +118,12 @@ func Run(ctx context.Context, v Verifier, s Subject) Verdict {
 }
 
 // Output adapts a check of input against output. It decides only after a call:
-// nil from fn is Applied, an error is Absent with the error as its finding. In
-// the other phases All and Any use only the verifiers of resources.
+// nil from fn is Applied, an error is Absent with the error as its finding. It
+// cannot tell in the other phases.
 func Output[In, Out any](fn func(in In, out Out) error) Verifier {
 	return func(_ context.Context, s Subject) Verdict {
 		if s.Phase != AfterCall || s.Output == nil {
-			return noOutput()
+			return CannotTell("only the output could tell, and there is none to look at")
 		}
 		var in In
 		var out Out
@@ -139,60 +138,4 @@ func Output[In, Out any](fn func(in In, out Out) error) Verifier {
 		}
 		return Applied()
 	}
-}
-
-func noOutput() Verdict {
-	v := CannotTell("only the output could tell, and there is none to look at")
-	v.aside = true
-	return v
-}
-
-// All combines verifiers. Applied needs all of them; Absent needs all of them.
-// If one cannot tell, the result cannot tell. Any other mixture is Partial. All
-// leaves out verdicts that are not about the effect in a phase, such as those
-// of Output and Unchanged, unless there are no others.
-func All(vs ...Verifier) Verifier {
-	return func(ctx context.Context, s Subject) Verdict {
-		asked, findings := ask(ctx, vs, s)
-		counts := count(asked)
-		v := Verdict{presence: effect.PresencePartial, findings: findings, aside: aside(asked)}
-		switch {
-		case len(asked) == 0:
-			return CannotTell("nothing was asked")
-		case counts[effect.PresenceApplied] == len(asked):
-			v.presence = effect.PresenceApplied
-		case counts[effect.PresenceAbsent] == len(asked):
-			v.presence = effect.PresenceAbsent
-		case counts[effect.PresenceUnknown] > 0:
-			v.presence = effect.PresenceUnknown
-		}
-		return v
-	}
-}
-
-// ask returns the verdicts that count, and all findings.
-func ask(ctx context.Context, vs []Verifier, s Subject) (asked []Verdict, findings []string) {
-	findings = []string{}
-	for _, v := range vs {
-		got := Run(ctx, v, s)
-		asked = append(asked, got)
-		findings = append(findings, got.findings...)
-	}
-	if !aside(asked) {
-		asked = slices.DeleteFunc(asked, func(v Verdict) bool { return v.aside })
-	}
-	return asked, findings
-}
-
-// aside reports whether all verdicts are about something other than the effect.
-func aside(all []Verdict) bool {
-	return len(all) > 0 && !slices.ContainsFunc(all, func(v Verdict) bool { return !v.aside })
-}
-
-func count(all []Verdict) map[effect.Presence]int {
-	counts := map[effect.Presence]int{}
-	for _, v := range all {
-		counts[v.Presence()]++
-	}
-	return counts
 }

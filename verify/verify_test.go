@@ -31,28 +31,6 @@ func TestRunIsSafe(t *testing.T) {
 	require.Equal(t, effect.PresenceApplied, verify.Run(context.Background(), says(verify.Applied()), verify.Subject{}).Presence())
 }
 
-func TestAll(t *testing.T) {
-	applied, absent, partial, unclear := says(verify.Applied("a")), says(verify.Absent()), says(verify.Partial()), says(verify.CannotTell())
-	for _, tc := range []struct {
-		name string
-		of   []verify.Verifier
-		want effect.Presence
-	}{
-		{"nothing", nil, effect.PresenceUnknown},
-		{"all applied", []verify.Verifier{applied, applied}, effect.PresenceApplied},
-		{"all absent", []verify.Verifier{absent, absent}, effect.PresenceAbsent},
-		{"mixed", []verify.Verifier{applied, absent}, effect.PresencePartial},
-		{"partial", []verify.Verifier{applied, partial}, effect.PresencePartial},
-		{"one cannot tell", []verify.Verifier{applied, unclear}, effect.PresenceUnknown},
-		{"a missing one cannot tell", []verify.Verifier{applied, nil}, effect.PresenceUnknown},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, verify.All(tc.of...)(context.Background(), verify.Subject{}).Presence())
-		})
-	}
-	require.Equal(t, []string{"a", "a"}, verify.All(applied, applied)(context.Background(), verify.Subject{}).Findings())
-}
-
 func TestOutputAnswersOnlyOfItsTypes(t *testing.T) {
 	v := verify.Output(func(in int, out string) error {
 		if out == "" {
