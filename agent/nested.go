@@ -256,7 +256,7 @@ func (tx *Txn) renest(ctx context.Context, t *revert.Txn) error {
 		if n.Ended || !ok {
 			continue
 		}
-		s, _, err := tx.s.rt.sessionByID(ctx, n.Session)
+		s, err := tx.s.rt.sessionByID(ctx, n.Session)
 		if err != nil {
 			return err
 		}

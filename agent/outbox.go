@@ -128,7 +128,7 @@ func (tx *Txn) lineOf(ctx context.Context, c *revert.Call) (*pipeline.Pipeline, 
 	if c.Session == tx.s.id {
 		return tx.line, nil
 	}
-	s, _, err := tx.s.rt.sessionByID(ctx, c.Session)
+	s, err := tx.s.rt.sessionByID(ctx, c.Session)
 	if err != nil {
 		return nil, err
 	}

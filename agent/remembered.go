@@ -166,7 +166,7 @@ func (rt *Runtime) grantInfo(ctx context.Context, rec record.Record) (info Grant
 		if b.Parent == "" && b.Uses == 0 && b.Expires.IsZero() {
 			return info, false, nil
 		}
-		s, _, err := rt.sessionByID(ctx, rec.Session)
+		s, err := rt.sessionByID(ctx, rec.Session)
 		if err != nil {
 			return info, false, err
 		}

@@ -156,7 +156,7 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _, err := rt.sessionByID(ctx, t.Session)
+	s, err := rt.sessionByID(ctx, t.Session)
 	if err != nil {
 		return nil, err
 	}

@@ -99,33 +99,33 @@ func (st *sessionState) inherit() []revert.CallRecord {
 
 // sessionByID returns a session from this process or from the journal, with at
 // most the grant that the tools of this runtime still need.
-func (rt *Runtime) sessionByID(ctx context.Context, id string) (*Session, *record.Session, error) {
+func (rt *Runtime) sessionByID(ctx context.Context, id string) (*Session, error) {
 	body, err := rt.recordOf(ctx, id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s := &Session{rt: rt, id: id, limits: rt.limits}
 	if err := canon.Decode(body.Principal, &s.principal); err != nil {
-		return nil, nil, fmt.Errorf("session %s: %w", id, err)
+		return nil, fmt.Errorf("session %s: %w", id, err)
 	}
 	s.principal = s.principal.Clone()
 	if len(body.Client) > 0 {
 		if err := canon.Decode(body.Client, &s.client); err != nil {
-			return nil, nil, fmt.Errorf("session %s: client: %w", id, err)
+			return nil, fmt.Errorf("session %s: client: %w", id, err)
 		}
 	}
 	if s.roots, err = rt.rootsOf(ctx, id); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if s.standing = rt.standings.get(id); s.standing != nil {
-		return s, body, nil
+		return s, nil
 	}
 	st, err := rt.restore(ctx, id, body)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s.standing = rt.standings.keep(id, st)
-	return s, body, nil
+	return s, nil
 }
 
 func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session) (*sessionState, error) {
@@ -139,7 +139,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 	}
 	var from *sessionState
 	if body.Parent != "" {
-		parent, _, err := rt.sessionByID(ctx, body.Parent)
+		parent, err := rt.sessionByID(ctx, body.Parent)
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 			return nil, err
 		}
 	}
-	st := rt.newSessionState(id, body, set.Narrow(have), from, used)
+	st := rt.newSessionState(id, body, set.Intersect(have), from, used)
 	revoked, why, err := rt.register.gone(ctx, id)
 	if err != nil {
 		return nil, err
@@ -269,7 +269,7 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	if named, err := rt.otherFolders(ctx, id); err != nil || len(named) > 0 {
 		return nil, errors.Join(fmt.Errorf("agent: session %s began in another folder: %w", id, revert.ErrOtherFolder), err)
 	}
-	s, _, err := rt.sessionByID(ctx, id)
+	s, err := rt.sessionByID(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}

@@ -50,7 +50,7 @@ func (f *Files) born(ctx context.Context, path string, img fileImage, made map[s
 
 // carries refuses a version that this process could not create under a name. It
 // may not be permitted to set that owner, group or attribute.
-func (s hostRoot) carries(ctx context.Context, name string, v Version, folder func(string) (disk.Info, error)) error {
+func (s hostRoot) carries(name string, v Version, folder func(string) (disk.Info, error)) error {
 	if v.Type == "" {
 		return nil
 	}
@@ -81,10 +81,10 @@ func (s hostRoot) reversible(ctx context.Context, name string, was, will Version
 		}
 		was.Xattrs, will.Xattrs = differing(was.Xattrs, will.Xattrs), differing(will.Xattrs, was.Xattrs)
 	}
-	if err := s.carries(ctx, name, was, folder); err != nil {
+	if err := s.carries(name, was, folder); err != nil {
 		return err
 	}
-	return s.carries(ctx, name, will, folder)
+	return s.carries(name, will, folder)
 }
 
 // differing returns the attributes that the other map lacks, or has with

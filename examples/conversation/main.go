@@ -109,7 +109,7 @@ func (d *app) live(ctx context.Context, life func(context.Context, *agent.Runtim
 }
 
 // loop returns the loop of one session.
-func (d *app) loop(ctx context.Context, rt *agent.Runtime) (agent.Loop, error) {
+func (d *app) loop() (agent.Loop, error) {
 	adapter, err := wire.New(d.format, builtin.Files()...)
 	return agent.Loop{Adapter: adapter, CallModel: d.server.ask, Save: d.keep, OnResults: d.show}, err
 }
@@ -144,7 +144,7 @@ func (d *app) show(calls []wire.Call, outcomes []tool.Outcome) {
 // begin starts the conversation, and runs the requested calls until one waits
 // for approval.
 func (d *app) begin(ctx context.Context, rt *agent.Runtime) error {
-	loop, err := d.loop(ctx, rt)
+	loop, err := d.loop()
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (d *app) finish(ctx context.Context, rt *agent.Runtime) error {
 		}
 		d.say("the owner approves it; another process goes on")
 	}
-	loop, err := d.loop(ctx, rt)
+	loop, err := d.loop()
 	if err != nil {
 		return err
 	}

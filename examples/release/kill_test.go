@@ -182,3 +182,10 @@ func (w *releaseEnv) tidied(t *testing.T) map[string]effect.Outcome {
 	require.NoError(t, checked.Err())
 	return left
 }
+
+// told returns the number of messages in the chat.
+func (s *downloadSite) told() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.chat)
+}

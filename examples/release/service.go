@@ -138,13 +138,6 @@ func (s *downloadSite) replace(path, thing string) {
 	s.put(path, json.RawMessage(thing))
 }
 
-// told returns the number of messages in the chat.
-func (s *downloadSite) told() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.chat)
-}
-
 // state returns everything of the site, by path, without versions.
 func (s *downloadSite) state() map[string]string {
 	s.mu.Lock()

@@ -45,7 +45,7 @@ func (c Client) status(p Environment, src source, off disabled) (f File, err err
 		for _, server := range s.listServers(c, p, t, off) {
 			if own := server.Gateway != ""; own {
 				behind = true
-				f.Servers = append(f.Servers, old.behind(t, server)...)
+				f.Servers = append(f.Servers, old.behind(server)...)
 				continue
 			}
 			beside = beside || server.Why == ""
@@ -113,7 +113,7 @@ func argument(e entry, flag string) string {
 
 // behind returns the servers behind a gateway, by the record; without a record,
 // the gateway itself.
-func (r *record) behind(t *table, gateway Server) (all []Server) {
+func (r *record) behind(gateway Server) (all []Server) {
 	if r == nil {
 		return []Server{gateway}
 	}

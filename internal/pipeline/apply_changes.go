@@ -134,7 +134,7 @@ func (e *approvalPendingError) Error() string {
 
 // suspend ends a call without effect as pending. The writes of its program are
 // discarded.
-func (l *Pipeline) suspend(ctx context.Context, i intended, w *approvalPendingError) *tool.Outcome {
+func (l *Pipeline) suspend(ctx context.Context, w *approvalPendingError) *tool.Outcome {
 	return l.asked(ctx, w.permitted, l.question(w.admitted, w.asked, w.decision))
 }
 

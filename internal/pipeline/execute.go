@@ -71,7 +71,7 @@ func (l *Pipeline) execute(ctx context.Context, i intended) (executed, *tool.Out
 		i.live.Abort(settleCtx)
 		var waits *approvalPendingError
 		if errors.As(err, &waits) {
-			return executed{}, l.suspend(settleCtx, i, waits)
+			return executed{}, l.suspend(settleCtx, waits)
 		}
 		return executed{}, l.failed(settleCtx, i, callFailure{err: err, cause: cause, running: !over})
 	}

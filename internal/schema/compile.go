@@ -28,14 +28,14 @@ func compile(v canon.Value) (compiled *jsonschema.Schema, err error) {
 	}
 	compiled, err = c.Compile(home)
 	if err != nil {
-		return nil, compileError(v, err)
+		return nil, compileError(err)
 	}
 	return compiled, nil
 }
 
 // compileError says in this package's words which place of a schema is wrong,
 // and why.
-func compileError(v canon.Value, err error) error {
+func compileError(err error) error {
 	if bad, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if invalid, ok := errors.AsType[*jsonschema.ValidationError](bad.Err); ok {
 			d := describer{words: messageText{whole: "the schema", part: "at"}}

@@ -80,19 +80,23 @@ func startGatewayByURL(ctx context.Context, dir string) (where []string, stop fu
 	if err := cmd.Start(); err != nil {
 		return nil, nil, err
 	}
-	end := func() error {
+	end := func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
-		return nil
 	}
 	if err := listens(ctx, addr); err != nil {
-		return nil, nil, errors.Join(err, end())
+		end()
+		return nil, nil, err
 	}
 	where, before, err := startBefore(ctx, dir, map[string]any{"type": "http", "url": "http://" + addr})
 	if err != nil {
-		return nil, nil, errors.Join(err, end())
+		end()
+		return nil, nil, err
 	}
-	return where, func() error { return errors.Join(before(), end()) }, nil
+	return where, func() error {
+		defer end()
+		return before()
+	}, nil
 }
 
 // free returns an address of this machine at which no process listens.

@@ -30,7 +30,7 @@ func (l *lint) conditions(rule *ast.Rule) {
 		l.differsFromOne(e, loc, uses)
 		l.root(e, loc)
 		l.method(e, loc)
-		l.missing(rule, e, loc, set)
+		l.missing(e, loc, set)
 		if every, ok := e.Terms.(*ast.Every); ok && set == setAllow {
 			l.everyOfNone(every, loc)
 		}
@@ -242,7 +242,7 @@ func (*lint) disjoint(a, b facts) bool {
 
 // missing warns of a condition in a restricting rule that a missing field makes
 // undefined: then the rule does not fire.
-func (l *lint) missing(rule *ast.Rule, e *ast.Expr, loc *ast.Location, set string) {
+func (l *lint) missing(e *ast.Expr, loc *ast.Location, set string) {
 	restricts := set == setDeny || set == setAsk || set == setLimit || set == setEnsure || set == setHold
 	name := callName(e)
 	if !restricts || name == "" {

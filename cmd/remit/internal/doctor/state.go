@@ -37,7 +37,7 @@ func checkState(ctx context.Context, a *cli.App, f *startup.Flags, folders []str
 		tell(Finding{Where: "journal", Check: "open", Is: Healthy, What: "none yet: the first remit run makes it"})
 		return
 	}
-	checkJournal(ctx, a, &f.Workspace, tell)
+	checkJournal(ctx, &f.Workspace, tell)
 }
 
 // stateFileSystem checks the file system: the processes of one journal share
@@ -96,7 +96,7 @@ func stateCreation(there string) Finding {
 	return f
 }
 
-func checkJournal(ctx context.Context, a *cli.App, p *state.Workspace, tell func(Finding)) {
+func checkJournal(ctx context.Context, p *state.Workspace, tell func(Finding)) {
 	j, err := p.Open(ctx)
 	if err != nil {
 		fix := "copy the folder before anything else opens it, then see what " + p.Hint("fsck") + " finds"

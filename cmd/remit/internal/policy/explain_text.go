@@ -100,7 +100,7 @@ func writeChange(p cli.Style, w io.Writer, x explainOutput) {
 		} else {
 			_, _ = fmt.Fprintln(w, "  add the rule")
 		}
-		writeBlock(p, w, e.Text)
+		writeBlock(w, e.Text)
 	}
 	_, _ = fmt.Fprintf(w, "tried: the policy then says %s\n", x.Change.Effect)
 }

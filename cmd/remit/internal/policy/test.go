@@ -105,8 +105,8 @@ func writeTests(p cli.Style, w io.Writer, r testOutput) {
 		if t.Stopped != "" {
 			_, _ = fmt.Fprintf(w, "     does not hold: %s\n", t.Stopped)
 		}
-		writeBlock(p, w, t.Saw)
-		writeBlock(p, w, t.Output)
+		writeBlock(w, t.Saw)
+		writeBlock(w, t.Output)
 	}
 	for _, c := range r.Coverage {
 		_, _ = fmt.Fprintf(w, "%s %5.1f %%  %s  %d of %s, %d of %s\n",
@@ -130,7 +130,7 @@ func coverageMark(p cli.Style, c rego.FileCoverage) string {
 }
 
 // writeBlock writes indented lines.
-func writeBlock(p cli.Style, w io.Writer, text string) {
+func writeBlock(w io.Writer, text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		_, _ = fmt.Fprintln(w, "     "+cli.Printable(strings.ReplaceAll(line, "\t", "  ")))
