@@ -45,7 +45,7 @@ func Except(accesses ...perm.ResourceAccess) SessionOption {
 func Expires(t time.Time) SessionOption {
 	return func(c *sessionConfig) {
 		if c.expires = t.UTC(); t.IsZero() {
-			c.wrong = errors.New("the time of Until is zero")
+			c.wrong = errors.New("Expires: the time is zero")
 		}
 	}
 }
@@ -69,7 +69,7 @@ func (c *sessionConfig) narrow(from perm.Set) (perm.Set, error) {
 		if err != nil {
 			return perm.Set{}, err
 		}
-		from = from.Narrow(less)
+		from = from.Intersect(less)
 	}
 	return from.Except(c.except...)
 }

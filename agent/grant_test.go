@@ -293,7 +293,7 @@ func TestGrantsThatAreNone(t *testing.T) {
 	s := newSession(t, rt)
 	for says, opt := range map[string]agent.SessionOption{
 		"a grant for 0 calls is none": agent.MaxUses(0),
-		"the time of Until is zero":   agent.Expires(time.Time{}),
+		"Expires: the time is zero":   agent.Expires(time.Time{}),
 		"unknown action":              agent.Except(perm.Access("own", "file://workspace/**")),
 	} {
 		_, err := s.Delegate(t.Context(), perm.Principal{ID: "x"}, opt)

@@ -123,6 +123,9 @@ func Journal(j journal.Journal) Option {
 // other than files.
 func Scheme(s revert.Scheme) Option {
 	return func(c *config) error {
+		if s == nil {
+			return errors.New("the scheme is nil; leave the option out")
+		}
 		c.schemes = append(c.schemes, s)
 		return nil
 	}
@@ -144,6 +147,9 @@ func Driver(d ctxperm.Driver) Option {
 // Log sets the logger for messages to the operator. Default: slog.Default.
 func Log(l *slog.Logger) Option {
 	return func(c *config) error {
+		if l == nil {
+			return errors.New("the logger is nil; leave the option out for slog.Default")
+		}
 		c.log = l
 		return nil
 	}
@@ -213,7 +219,7 @@ const (
 func OnAbandoned(a AbandonedAction) Option {
 	return func(c *config) error {
 		if a > RevertAbandoned {
-			return errors.New("OnAbandoned takes Keep or Revert")
+			return errors.New("OnAbandoned takes LeaveOpen or RevertAbandoned")
 		}
 		c.abandon = a
 		return nil
@@ -224,6 +230,9 @@ func OnAbandoned(a AbandonedAction) Option {
 // machine, for tests and simulations.
 func Host(h revert.Host) Option {
 	return func(c *config) error {
+		if h == nil {
+			return errors.New("the host is nil; leave the option out for the machine")
+		}
 		c.services.Host = h
 		return nil
 	}

@@ -94,7 +94,9 @@ func TestDeniedIsHeard(t *testing.T) {
 	}}
 	var text bytes.Buffer
 	ran := false
-	rt := newRuntime(t, agent.Tools(pureTool(t, &ran)), agent.Policy(never), agent.Filters(filter.Log(slog.New(slog.NewTextHandler(&text, nil))), strict, ear))
+	log, err := filter.Log(slog.New(slog.NewTextHandler(&text, nil)))
+	require.NoError(t, err)
+	rt := newRuntime(t, agent.Tools(pureTool(t, &ran)), agent.Policy(never), agent.Filters(log, strict, ear))
 	tx := begin(t, newSession(t, rt))
 	for _, in := range []string{"never", "not", "now"} {
 		_, _ = tx.Invoke(ctx, "look", in)

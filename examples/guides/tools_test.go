@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -167,20 +168,27 @@ func TestDefineLive(t *testing.T) {
 	require.Equal(t, "yes", out.Text)
 }
 
+// guide: guides/filters.md
+func filtered(logger *slog.Logger, tools []tool.Tool) (*agent.Runtime, error) {
+	log, logErr := filter.Log(logger)
+	keys, keysErr := filter.Redact(regexp.MustCompile(`sk-\w+`))
+	budget, budgetErr := filter.Budget{Session: filter.Usage{Calls: 50}}.Filter()
+	cache, cacheErr := filter.Cache{}.Filter()
+	if err := errors.Join(logErr, keysErr, budgetErr, cacheErr); err != nil {
+		return nil, err
+	}
+	return agent.New(agent.Tools(tools...), agent.Filters(log, keys, budget, cache))
+}
+
+// end of guide
+
 func TestFilters(t *testing.T) {
 	tells, err := tool.Create("tell", "Tells.", func(_ context.Context, in string) (string, error) { return "the key is sk-" + in, nil }, tool.Pure())
 	require.NoError(t, err)
 	tools := []tool.Tool{tells}
 	var written bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&written, nil))
-	// guide: guides/filters.md
-	rt, err := agent.New(agent.Tools(tools...), agent.Filters(
-		filter.Log(logger),
-		filter.Redact(regexp.MustCompile(`sk-\w+`)),
-		filter.Budget{Session: filter.Usage{Calls: 50}}.Filter(),
-		filter.Cache{}.Filter(),
-	))
-	// end of guide
+	rt, err := filtered(logger, tools)
 	require.NoError(t, err)
 	defer func() { _ = rt.Close() }()
 	s := session(t, rt)

@@ -43,13 +43,22 @@ type Budget struct {
 	WarnPercent int
 }
 
-// Filter makes the filter "budget", with nothing used up.
-func (b Budget) Filter() Filter {
-	if b.WarnPercent == 0 {
+// Filter makes the filter "budget", with nothing used up. It returns an error if
+// a bound is negative or WarnPercent is more than 100.
+func (b Budget) Filter() (Filter, error) {
+	for of, bound := range map[string]Usage{"Runtime": b.Runtime, "Session": b.Session} {
+		if bound.Calls < 0 || bound.Time < 0 || bound.Cost < 0 || bound.Output < 0 {
+			return Filter{}, fmt.Errorf("filter budget: %s: a bound must not be negative", of)
+		}
+	}
+	switch {
+	case b.WarnPercent > 100:
+		return Filter{}, fmt.Errorf("filter budget: WarnPercent %d: must be at most 100", b.WarnPercent)
+	case b.WarnPercent == 0:
 		b.WarnPercent = 20
 	}
 	l := &budgetState{Budget: b}
-	return Filter{Name: "budget", Before: l.before, After: l.after, Ended: l.ended}
+	return Filter{Name: "budget", Before: l.before, After: l.after, Ended: l.ended}, nil
 }
 
 // budgetState is a budget with what is used up of it.

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -28,16 +29,20 @@ type Cache struct {
 	TTL        time.Duration // for how long one is given again; 0: until newer ones displace it
 }
 
-// Filter makes the filter "cache", with nothing in it.
-func (c Cache) Filter() Filter {
-	if c.MaxEntries <= 0 {
+// Filter makes the filter "cache", with nothing in it. It returns an error if a
+// bound is negative.
+func (c Cache) Filter() (Filter, error) {
+	if c.MaxEntries < 0 || c.MaxBytes < 0 || c.TTL < 0 {
+		return Filter{}, errors.New("filter cache: MaxEntries, MaxBytes and TTL must not be negative")
+	}
+	if c.MaxEntries == 0 {
 		c.MaxEntries = 1000
 	}
-	if c.MaxBytes <= 0 {
+	if c.MaxBytes == 0 {
 		c.MaxBytes = 16 << 20
 	}
 	k := &resultCache{bounds: c, of: map[key]*list.Element{}}
-	return Filter{Name: "cache", Before: k.before, After: k.after, Ended: k.ended}
+	return Filter{Name: "cache", Before: k.before, After: k.after, Ended: k.ended}, nil
 }
 
 // resultCache are results, the one that was used last in front.

@@ -1,8 +1,11 @@
 // Package filter has ready filters for the calls of a runtime: Cache, Rate, Budget,
-// Redact and Log. What a filter is, and can do, package tool says; agent.Filters adds
-// them, in the order in which they are asked:
+// Redact and Log. Each constructor returns the filter, or an error if its settings are
+// not valid. The option agent.Filters adds filters to a runtime, in the order in which
+// they see a call:
 //
-//	agent.Filters(filter.Log(logger), filter.Redact(keys), filter.Budget{Session: filter.Usage{Calls: 20}}.Filter(), filter.Cache{}.Filter())
+//	budget, err := filter.Budget{Session: filter.Usage{Calls: 20}}.Filter()
+//	...
+//	rt, err := agent.New(agent.Filters(log, keys, budget, cache))
 //
 // A result comes back through them in the opposite order. So what looks at everything
 // stands first, and what answers in a tool's place last: nothing is then delivered that

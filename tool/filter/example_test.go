@@ -22,10 +22,17 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	rt, err := agent.New(agent.Tools(look), agent.Log(slog.New(slog.DiscardHandler)), agent.Filters(
-		filter.Redact(regexp.MustCompile(`sk-\d+`)),
-		filter.Budget{Session: filter.Usage{Calls: 3}}.Filter(),
-	))
+	keys, err := filter.Redact(regexp.MustCompile(`sk-\d+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	budget, err := filter.Budget{Session: filter.Usage{Calls: 3}}.Filter()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rt, err := agent.New(agent.Tools(look), agent.Log(slog.New(slog.DiscardHandler)), agent.Filters(keys, budget))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,6 +32,14 @@ type world struct {
 	ran      atomic.Int64
 	revision string
 	effect   perm.Effect
+}
+
+// must is for filters of valid settings.
+func must(f filter.Filter, err error) filter.Filter {
+	if err != nil {
+		panic(err)
+	}
+	return f
 }
 
 func newWorld(t *testing.T, filters ...filter.Filter) *world {
@@ -85,7 +94,7 @@ func (w *world) call(tx *agent.Txn, name, in string) tool.Outcome {
 
 func TestRate(t *testing.T) {
 	for _, shared := range []bool{false, true} {
-		w := newWorld(t, filter.Rate{MaxCalls: 2, Window: time.Minute, Shared: shared}.Filter())
+		w := newWorld(t, must(filter.Rate{MaxCalls: 2, Window: time.Minute, Shared: shared}.Filter()))
 		one, two := w.session("coder"), w.session("other")
 		require.Equal(t, tool.StatusDone, w.call(one, "look", "a").Status)
 		w.host.Advance(30 * time.Second)
@@ -98,15 +107,35 @@ func TestRate(t *testing.T) {
 		require.Equal(t, tool.StatusDone, w.call(one, "look", "d").Status)
 		require.Equal(t, tool.StatusDenied, w.call(one, "look", "e").Status)
 	}
-	w := newWorld(t, filter.Rate{}.Filter())
-	require.Equal(t, tool.StatusDenied, w.call(w.session("coder"), "look", "a").Status, "the zero Rate refuses")
+}
+
+// TestConstructorsRefuse checks that no filter starts with settings that make it
+// do nothing, or something else than they say.
+func TestConstructorsRefuse(t *testing.T) {
+	made := func(f filter.Filter, err error) error {
+		require.Equal(t, err != nil, f.Check() != nil, "either a filter or an error")
+		return err
+	}
+	for want, err := range map[string]error{
+		"filter rate: MaxCalls 0: must be at least 1":                     made(filter.Rate{Window: time.Second}.Filter()),
+		"filter rate: Window 0s: must be more than 0":                     made(filter.Rate{MaxCalls: 1}.Filter()),
+		"filter budget: Session: a bound must not be negative":            made(filter.Budget{Session: filter.Usage{Cost: -1}}.Filter()),
+		"filter budget: Runtime: a bound must not be negative":            made(filter.Budget{Runtime: filter.Usage{Time: -1}}.Filter()),
+		"filter budget: WarnPercent 101: must be at most 100":             made(filter.Budget{WarnPercent: 101}.Filter()),
+		"filter cache: MaxEntries, MaxBytes and TTL must not be negative": made(filter.Cache{TTL: -1}.Filter()),
+		"filter redact: needs patterns, and none of them nil":             made(filter.Redact(regexp.MustCompile("a"), nil)),
+		"filter log: the logger is nil":                                   made(filter.Log(nil)),
+	} {
+		require.EqualError(t, err, want)
+	}
+	require.Error(t, made(filter.Redact()))
 }
 
 // TestRateWhenTheClockIsSetBack checks that a call waits at most for the window
 // after the clock was set back. The filter still counts the calls that began
 // before.
 func TestRateWhenTheClockIsSetBack(t *testing.T) {
-	w := newWorld(t, filter.Rate{MaxCalls: 2, Window: time.Minute}.Filter())
+	w := newWorld(t, must(filter.Rate{MaxCalls: 2, Window: time.Minute}.Filter()))
 	tx := w.session("coder")
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "a").Status)
 	w.host.Advance(-24 * time.Hour)
@@ -122,7 +151,7 @@ func TestRateWhenTheClockIsSetBack(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	var text bytes.Buffer
-	w := newWorld(t, filter.Log(slog.New(slog.NewTextHandler(&text, nil))), filter.Rate{MaxCalls: 1, Window: time.Hour}.Filter())
+	w := newWorld(t, must(filter.Log(slog.New(slog.NewTextHandler(&text, nil)))), must(filter.Rate{MaxCalls: 1, Window: time.Hour}.Filter()))
 	tx := w.session("coder")
 	w.call(tx, "look", "ss private")
 	w.call(tx, "look", "x")

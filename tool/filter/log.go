@@ -2,6 +2,7 @@ package filter
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -10,8 +11,11 @@ import (
 
 // Log makes the filter "log", which writes one line for each call that was denied or
 // has ended: at level info where it is done or held, else at warn. No argument and no
-// result is in it, unless an error repeats one.
-func Log(to *slog.Logger) Filter {
+// result is in it, unless an error repeats one. It returns an error if to is nil.
+func Log(to *slog.Logger) (Filter, error) {
+	if to == nil {
+		return Filter{}, errors.New("filter log: the logger is nil")
+	}
 	began := new(int) // a key of its own
 	ended := func(ctx context.Context, f Call, o tool.Outcome) {
 		level := slog.LevelInfo
@@ -45,5 +49,5 @@ func Log(to *slog.Logger) Filter {
 		},
 		Ended:  ended,
 		Denied: ended,
-	}
+	}, nil
 }

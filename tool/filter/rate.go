@@ -9,13 +9,20 @@ import (
 
 // Rate bounds how many calls begin within any span of time.
 type Rate struct {
-	MaxCalls int           // at most; 0 refuses every call
-	Window   time.Duration // within any span of this length
+	MaxCalls int           // at most; at least 1
+	Window   time.Duration // within any span of this length; more than 0
 	Shared   bool          // by all sessions of the runtime; else each session has its own
 }
 
 // Filter makes the filter "rate". A call that is held counts when it is held.
-func (r Rate) Filter() Filter {
+// Filter returns an error if MaxCalls or Window is not positive.
+func (r Rate) Filter() (Filter, error) {
+	switch {
+	case r.MaxCalls < 1:
+		return Filter{}, fmt.Errorf("filter rate: MaxCalls %d: must be at least 1", r.MaxCalls)
+	case r.Window <= 0:
+		return Filter{}, fmt.Errorf("filter rate: Window %s: must be more than 0", r.Window)
+	}
 	all := &callTimes{}
 	return Filter{Name: "rate", Before: func(_ context.Context, f Call) error {
 		if f.Released() {
@@ -30,7 +37,7 @@ func (r Rate) Filter() Filter {
 			return fmt.Errorf("at most %d calls begin within %s; the next one may in %s", r.MaxCalls, r.Window, wait)
 		}
 		return nil
-	}}
+	}}, nil
 }
 
 // callTimes are the times of the newest calls, oldest first.
@@ -51,9 +58,6 @@ func (b *callTimes) begin(now time.Time, r Rate) (wait time.Duration, ok bool) {
 		b.at = b.at[1:]
 	}
 	if len(b.at) >= r.MaxCalls {
-		if len(b.at) == 0 {
-			return r.Window, false
-		}
 		return b.at[0].Add(r.Window).Sub(now), false
 	}
 	b.at = append(b.at, now)

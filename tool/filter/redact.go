@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"regexp"
+	"slices"
 
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
@@ -19,8 +21,13 @@ import (
 //
 // The journal keeps what the tool returned, because taking a call back may need it, and
 // the input. What must not be written down is for the policy's redact.
-func Redact(patterns ...*regexp.Regexp) Filter {
-	r := redaction(patterns)
+//
+// Redact returns an error if a pattern is nil or there is none.
+func Redact(patterns ...*regexp.Regexp) (Filter, error) {
+	if len(patterns) == 0 || slices.Contains(patterns, nil) {
+		return Filter{}, errors.New("filter redact: needs patterns, and none of them nil")
+	}
+	r := redaction(slices.Clone(patterns))
 	return Filter{
 		Name: "redact",
 		Before: func(_ context.Context, f Call) error {
@@ -30,7 +37,7 @@ func Redact(patterns ...*regexp.Regexp) Filter {
 		After: func(_ context.Context, _ Call, res tool.Result) (tool.Result, error) {
 			return r.result(res)
 		},
-	}
+	}, nil
 }
 
 type redaction []*regexp.Regexp
@@ -65,9 +72,7 @@ func (r redaction) result(res tool.Result) (tool.Result, error) {
 
 func (r redaction) text(s string) string {
 	for _, p := range r {
-		if p != nil {
-			s = p.ReplaceAllLiteralString(s, callstate.HiddenText)
-		}
+		s = p.ReplaceAllLiteralString(s, callstate.HiddenText)
 	}
 	return s
 }

@@ -29,7 +29,8 @@ func TestRedact(t *testing.T) {
 		Sources: []provenance.Reference{{Title: "sk-7", URL: "https://example.com/sk-8"}},
 		Parts:   []tool.Part{{MediaType: "image/png", Data: []byte("..sk-9..")}, {MediaType: "image/png", Data: []byte("clean")}, {MediaType: "text/sk-10", Data: []byte("clean")}},
 	}
-	out, err := filter.Redact(regexp.MustCompile(`sk-\d+`), nil).After(context.Background(), nil, res)
+	keys := must(filter.Redact(regexp.MustCompile(`sk-\d+`)))
+	out, err := keys.After(context.Background(), nil, res)
 	require.NoError(t, err)
 	require.Equal(t, "key (hidden) and (hidden)", out.Text)
 	require.JSONEq(t, `{"a":["(hidden)",{"b":"x (hidden) y"}],"n":12,"sk-5":true}`, string(out.JSON))
@@ -38,7 +39,7 @@ func TestRedact(t *testing.T) {
 	require.Equal(t, "(hidden)", string(out.Parts[0].Data))
 	require.Equal(t, "clean", string(out.Parts[1].Data))
 	require.Equal(t, tool.Part{MediaType: "text/plain", Data: []byte("(hidden)")}, out.Parts[2])
-	_, err = filter.Redact().After(context.Background(), nil, tool.Result{JSON: json.RawMessage("{")})
+	_, err = keys.After(context.Background(), nil, tool.Result{JSON: json.RawMessage("{")})
 	require.Error(t, err, "what cannot be read is not delivered")
 }
 
@@ -93,7 +94,7 @@ func TestRedactedNowhere(t *testing.T) {
 			}}
 			rt, err := agent.New(agent.Tools(tl), agent.Policy(engine), agent.Log(slog.New(slog.NewTextHandler(&log, nil))),
 				agent.OnProgress(func(p tool.Progress) { told.WriteString(p.Message) }),
-				agent.Filters(filter.Log(slog.New(slog.NewTextHandler(&log, nil))), filter.Redact(leaks), replace))
+				agent.Filters(must(filter.Log(slog.New(slog.NewTextHandler(&log, nil)))), must(filter.Redact(leaks)), replace))
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, rt.Close()) })
 			s, err := rt.Session(ctx, perm.Principal{ID: "coder"})

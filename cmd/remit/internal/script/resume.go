@@ -92,8 +92,12 @@ func Resume(ctx context.Context, a *cli.App, f startup.Flags, id string) (err er
 	if err != nil {
 		return err
 	}
+	filters, err := f.Limits.Filters()
+	if err != nil {
+		return err
+	}
 	tell := startup.Notices(a, &f)
-	rt, err := startup.New(a, j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(policyfile.AskBeforeChange(engine, f.Policies, f.Upstreams.Config, roots)), agent.SuspendForApproval(), agent.OnWaiting(tell.Show), agent.Filters(f.Limits.Filters()...))...)
+	rt, err := startup.New(a, j, append(slices.Concat(opts, databases, mirrored), agent.Driver(programs), agent.Policy(policyfile.AskBeforeChange(engine, f.Policies, f.Upstreams.Config, roots)), agent.SuspendForApproval(), agent.OnWaiting(tell.Show), agent.Filters(filters...))...)
 	if err != nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: "remit cannot start", Why: err.Error()}
 	}

@@ -33,10 +33,12 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// Filters returns the filters of a run with these flags, in order.
-func (l Limits) Filters() []filter.Filter {
+// Filters returns the filters of a run with these flags, in order. It returns an
+// error for budgets that Check rejects.
+func (l Limits) Filters() ([]filter.Filter, error) {
 	if l == (Limits{}) {
-		return nil
+		return nil, nil
 	}
-	return []filter.Filter{filter.Budget{Session: filter.Usage{Calls: l.calls, Time: l.time}}.Filter()}
+	budget, err := filter.Budget{Session: filter.Usage{Calls: l.calls, Time: l.time}}.Filter()
+	return []filter.Filter{budget}, err
 }

@@ -87,6 +87,10 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 	if err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
+	filters, err := f.Limits.Filters()
+	if err != nil {
+		return nil, errors.Join(err, journal.Close())
+	}
 	var g *upstream.Gateway
 	if f.Upstreams.Config != "" {
 		if g, err = upstream.Open(ctx, a, &f.Workspace, f.rootWords(), programs); err != nil {
@@ -94,7 +98,7 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 		}
 		roots = append(roots, agent.Tools(g.Tools()...))
 	}
-	opts := append(slices.Concat(roots, databases, reach), agent.Policy(policyfile.AskBeforeChange(engine, f.Policies, f.Upstreams.Config, f.rootWords())), agent.Approver(approver), agent.Driver(programs), agent.Filters(f.Limits.Filters()...))
+	opts := append(slices.Concat(roots, databases, reach), agent.Policy(policyfile.AskBeforeChange(engine, f.Policies, f.Upstreams.Config, f.rootWords())), agent.Approver(approver), agent.Driver(programs), agent.Filters(filters...))
 	tell := Notices(a, f)
 	if f.OnAsk == "wait" {
 		opts = append(opts, agent.SuspendForApproval(), agent.OnWaiting(tell.Show))
