@@ -19,6 +19,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -145,14 +146,14 @@ func remitGateway(ctx context.Context, dir string, writes bool) error {
 	if err != nil {
 		return err
 	}
-	config, err := json.Marshal(map[string]any{
+	text, err := json.Marshal(map[string]any{
 		"mcpServers": map[string]any{"shelf": map[string]any{"command": self, "args": []string{asUpstream}}},
 		"remit":      map[string]any{"servers": map[string]any{"shelf": map[string]any{"tools": json.RawMessage(shelfEntries)}}},
 	})
 	if err != nil {
 		return err
 	}
-	c, err := gateway.ParseConfig("gateway.json", config, os.LookupEnv)
+	c, err := config.Parse("gateway.json", text, os.LookupEnv)
 	if err != nil {
 		return err
 	}

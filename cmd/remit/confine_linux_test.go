@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // writerScript is a server whose one tool writes a file into the folder that it is started with. It reads no JSON: it looks for what
@@ -40,16 +40,16 @@ func TestDraftedSandbox(t *testing.T) {
 	remit := build(t)
 	workspace, state := testPlace(t)
 	dir := t.TempDir()
-	config, script, other := filepath.Join(dir, "gateway.json"), filepath.Join(dir, "writer.sh"), filepath.Join(dir, "other")
+	file, script, other := filepath.Join(dir, "gateway.json"), filepath.Join(dir, "writer.sh"), filepath.Join(dir, "other")
 	require.NoError(t, os.WriteFile(script, []byte(writerScript), 0o600))
 	require.NoError(t, os.WriteFile(other, nil, 0o600))
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"mcpServers": {
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `{"mcpServers": {
 		"writer": {"command": "sh", "args": [%[1]q, %[2]q]},
 		"outside": {"command": "sh", "args": ["-c", "cat %[3]s >&2 && exec sh %[1]s %[2]s"]},
 		"edited": {"command": "sh", "args": [%[1]q, %[2]q]},
 		"gone": {"command": "nosuch"}
 	}, "remit": {"servers": {"edited": {"tools": {"put": {"effectClass": "pivot"}}}}}}`, script, workspace, other), 0o600))
-	at := []string{"--config", config, "--workspace", workspace, "--state", state}
+	at := []string{"--config", file, "--workspace", workspace, "--state", state}
 	run := func(want int, args ...string) (out, errs string) {
 		t.Helper()
 		var o, e strings.Builder
@@ -65,18 +65,18 @@ func TestDraftedSandbox(t *testing.T) {
 	require.Contains(t, errs, "server edited gets no sandbox\n     why   the entry of its tool put is no draft any more")
 	require.Equal(t, 1, strings.Count(errs, "remit: server gone "), errs)
 	require.NotContains(t, errs, "server writer")
-	text, err := os.ReadFile(config)
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	var written struct {
 		Remit struct {
 			Servers map[string]struct {
-				Sandbox *gateway.Sandbox `json:"sandbox"`
+				Sandbox *config.Sandbox `json:"sandbox"`
 			} `json:"servers"`
 		} `json:"remit"`
 	}
 	require.NoError(t, json.Unmarshal(text, &written), "%s", text)
 	servers := written.Remit.Servers
-	require.Equal(t, &gateway.Sandbox{Roots: []string{"workspace"}, Readable: []string{script}}, servers["writer"].Sandbox)
+	require.Equal(t, &config.Sandbox{Roots: []string{"workspace"}, Readable: []string{script}}, servers["writer"].Sandbox)
 	require.Nil(t, servers["outside"].Sandbox)
 	require.Nil(t, servers["edited"].Sandbox)
 

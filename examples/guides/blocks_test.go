@@ -21,7 +21,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/proof/pgtest"
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -309,9 +309,9 @@ func TestServeByHTTP(t *testing.T) {
 }
 
 // configuration reads a gateway's configuration.
-func configuration(t *testing.T, text string) gateway.Config {
+func configuration(t *testing.T, text string) config.Config {
 	t.Helper()
-	c, err := gateway.ParseConfig("gateway.json", []byte(text), func(string) (string, bool) { return "a value", true })
+	c, err := config.Parse("gateway.json", []byte(text), func(string) (string, bool) { return "a value", true })
 	require.NoError(t, err, text)
 	return c
 }

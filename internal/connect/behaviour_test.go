@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/connect"
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 const (
@@ -572,7 +572,7 @@ func TestAServerStaysWithItsRules(t *testing.T) {
 	require.Equal(t, []string{"fs, which has rules"}, r.Gateways[0].Kept)
 	require.Equal(t, one, w.read(cursorFile))
 	require.Equal(t, ruled, w.read(gatewayFile))
-	_, err := gateway.ParseConfig(gatewayFile, []byte(w.read(gatewayFile)), os.LookupEnv)
+	_, err := config.Parse(gatewayFile, []byte(w.read(gatewayFile)), os.LookupEnv)
 	require.NoError(t, err)
 
 	w.connect("cursor")
@@ -580,7 +580,7 @@ func TestAServerStaysWithItsRules(t *testing.T) {
 	require.Equal(t, ruled, w.read(gatewayFile))
 	r = w.disconnect("codex")
 	require.Equal(t, []string{"other"}, r.Gateways[0].Removed, "nobody has written rules for it")
-	_, err = gateway.ParseConfig(gatewayFile, []byte(w.read(gatewayFile)), os.LookupEnv)
+	_, err = config.Parse(gatewayFile, []byte(w.read(gatewayFile)), os.LookupEnv)
 	require.NoError(t, err)
 
 	w.write(cursorFile, strings.ReplaceAll(one, `"fs"`, `"fs3"`))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/connect"
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // TestNamesTheGatewayTakes: clients take any name for a server. Behind the gateway it has one that the gateway takes; disconnecting
@@ -25,7 +25,7 @@ func TestNamesTheGatewayTakes(t *testing.T) {
 	w := newWorld(t)
 	w.write(codexFile, text.String())
 	r := w.connect("codex")
-	c, err := gateway.ParseConfig(gatewayFile, []byte(w.read(gatewayFile)), func(string) (string, bool) { return "", false })
+	c, err := config.Parse(gatewayFile, []byte(w.read(gatewayFile)), func(string) (string, bool) { return "", false })
 	require.NoError(t, err)
 	require.Len(t, c.Servers, len(names))
 	as := map[string]string{}

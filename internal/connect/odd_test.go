@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // TestEntriesTheGatewayTakes: a server whose entry the gateway could not read stays where it is. Behind the gateway it would keep
@@ -42,7 +42,7 @@ func TestEntriesTheGatewayTakes(t *testing.T) {
 		text := fmt.Sprintf(`{"mcpServers":{"good":{"command":"good"},"odd":%s}}`, entry)
 		w.write(cursorFile, text)
 		r := w.connect("cursor")
-		c, err := gateway.ParseConfig(gatewayFile, []byte(w.read(gatewayFile)), func(string) (string, bool) { return "1", true })
+		c, err := config.Parse(gatewayFile, []byte(w.read(gatewayFile)), func(string) (string, bool) { return "1", true })
 		require.NoError(t, err, entry)
 		var names []string
 		for _, s := range c.Servers {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // The gateway never starts a login. If a server needs one, the gateway reports
@@ -23,9 +24,9 @@ func Example() {
 	defer server.Close()
 
 	store := login.Store{Folder: filepath.Join(dir, "login"), Fix: func(server string) string { return "my login " + server }}
-	config, err := gateway.ParseConfig("gateway.json", []byte(`{"mcpServers": {"tickets": {"url": "`+server.URL+`"}}}`), os.LookupEnv)
+	servers, err := config.Parse("gateway.json", []byte(`{"mcpServers": {"tickets": {"url": "`+server.URL+`"}}}`), os.LookupEnv)
 	check(err)
-	g, err := gateway.Open(ctx, config, gateway.Options{Authorize: store.Handler})
+	g, err := gateway.Open(ctx, servers, gateway.Options{Authorize: store.Handler})
 	check(err)
 	defer func() { _ = g.Close() }()
 	g.Start()

@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
@@ -104,11 +105,11 @@ func drive(ctx context.Context, url string, env func(string) string) (err error)
 
 // connect brings a client of remit's server to the other one, under a policy that allows all.
 func (d *driver) connect(ctx context.Context, url string) error {
-	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"up": map[string]any{"type": "http", "url": url}}})
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"up": map[string]any{"type": "http", "url": url}}})
 	if err != nil {
 		return err
 	}
-	c, err := gateway.ParseConfig("suite", config, os.LookupEnv)
+	c, err := config.Parse("suite", text, os.LookupEnv)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert"
@@ -449,7 +450,7 @@ func TestLibrariesThatAreNone(t *testing.T) {
 // TestLibraryConfig: what is said of reads is checked.
 func TestLibraryConfig(t *testing.T) {
 	for _, bad := range []string{`"resources": true`, `"prompts": {"effectClass": "reversible"}`, `"prompts": {"undo": "irreversible"}`, `"resources": "no"`} {
-		_, err := gateway.ParseConfig("g.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {`+bad+`}}}}`), os.LookupEnv)
+		_, err := config.Parse("g.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {`+bad+`}}}}`), os.LookupEnv)
 		require.Error(t, err, bad)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/mcp"
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/revert/journal"
 )
 
@@ -321,7 +321,7 @@ func TestServersAskForFolders(t *testing.T) {
 			}
 		}
 	}
-	_, err := gateway.ParseConfig("g.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {"roots": ["workspace"], "asks": ["roots"]}}}}`), os.LookupEnv)
+	_, err := config.Parse("g.json", []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {"roots": ["workspace"], "asks": ["roots"]}}}}`), os.LookupEnv)
 	require.ErrorContains(t, err, "leave one of the two out")
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -160,7 +161,7 @@ func serveKilled() {
 	}
 	j, err := sqlite.Open(ctx, filepath.Join(os.Getenv("STATE"), "journal"))
 	must(err)
-	c, err := gateway.ParseConfig("gateway.json", []byte(os.Getenv("CONFIG")), os.LookupEnv)
+	c, err := config.Parse("gateway.json", []byte(os.Getenv("CONFIG")), os.LookupEnv)
 	must(err)
 	g, err := gateway.Open(ctx, c, gateway.Options{State: os.Getenv("STATE"), Roots: map[string]string{"workspace": os.Getenv("DIR")}})
 	must(err)

@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -33,25 +33,25 @@ func TestDrafts(t *testing.T) {
 	require.Equal(t, `{"draft":true,"effectClass":"pivot"}`, said["hang"], "it says nothing of itself, and a person is asked")
 	require.NotContains(t, said, "die")
 
-	text, err := gateway.AddEntries([]byte(h.config[:len(h.config)-1]+", /* mine */ }"), drafts)
+	text, err := config.AddEntries([]byte(h.config[:len(h.config)-1]+", /* mine */ }"), drafts)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "/* mine */")
-	c, err := gateway.ParseConfig("gateway.json", text, os.LookupEnv)
+	c, err := config.Parse("gateway.json", text, os.LookupEnv)
 	require.NoError(t, err)
 	require.Len(t, c.Servers[0].Tools, 15)
 	require.True(t, c.Servers[0].Tools["get"].Draft)
 	require.False(t, c.Servers[0].Tools["die"].Draft)
-	require.Equal(t, []gateway.ClientFeature{gateway.Elicitation}, c.Servers[0].ClientFeatures, "what holds where nobody says anything is said")
+	require.Equal(t, []config.ClientFeature{config.Elicitation}, c.Servers[0].ClientFeatures, "what holds where nobody says anything is said")
 
 	own := []byte(`{"mcpServers": {"s": {"command": "x"}}, "remit": {"servers": {"s": {"asks": ["sampling"]}}}}`)
-	same, err := gateway.AddEntries(text, nil)
+	same, err := config.AddEntries(text, nil)
 	require.NoError(t, err, "there may be nothing to draft")
 	require.Equal(t, string(text), string(same))
-	text, err = gateway.AddEntries(own, drafts)
+	text, err = config.AddEntries(own, drafts)
 	require.NoError(t, err)
-	c, err = gateway.ParseConfig("gateway.json", text, os.LookupEnv)
+	c, err = config.Parse("gateway.json", text, os.LookupEnv)
 	require.NoError(t, err)
-	require.Equal(t, []gateway.ClientFeature{gateway.Sampling}, c.Servers[0].ClientFeatures, "what somebody said stays")
+	require.Equal(t, []config.ClientFeature{config.Sampling}, c.Servers[0].ClientFeatures, "what somebody said stays")
 }
 
 // TestDraftsThatKeep: every tool has the workspace kept before each call, whatever it says of itself, and is never drafted as reversible. A
@@ -68,7 +68,7 @@ func TestDraftsThatKeep(t *testing.T) {
 	require.Equal(t, `{"draft":true,"effectClass":"pivot","destination":"none","idempotent":true,"undo":{"snapshot":["file://workspace/**"]}}`, said["set"])
 	require.Equal(t, `{"draft":true,"effectClass":"pivot","undo":{"snapshot":["file://workspace/**"]}}`, said["hang"], "it says nothing of itself, and a person is asked")
 
-	text, err := gateway.AddEntries([]byte(h.config), drafts)
+	text, err := config.AddEntries([]byte(h.config), drafts)
 	require.NoError(t, err)
 	require.NoError(t, h.gateway.Close())
 	h.config = string(text)
@@ -84,7 +84,7 @@ func TestDraftsThatKeep(t *testing.T) {
 	require.Len(t, unknownElsewhere(rep), 1, "it may have written elsewhere, too")
 	require.Equal(t, `{"a":"1"}`, h.get("store.json"))
 
-	boxed, err := gateway.ParseConfig("gateway.json", []byte(strings.Replace(h.config, `"asks"`, `"sandbox": {"roots": ["workspace"]}, "asks"`, 1)), os.LookupEnv)
+	boxed, err := config.Parse("gateway.json", []byte(strings.Replace(h.config, `"asks"`, `"sandbox": {"roots": ["workspace"]}, "asks"`, 1)), os.LookupEnv)
 	require.NoError(t, err)
 	require.NotNil(t, boxed.Servers[0].Sandbox)
 	require.Empty(t, boxed.Servers[0].Tools["set"].Snapshot)

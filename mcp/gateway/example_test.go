@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -28,7 +29,7 @@ func Example() {
 	check(err)
 	server, err := json.Marshal(map[string]any{"command": self, "env": map[string]string{"SERVER": "store", "STORE": filepath.Join(dir, "notes.json")}})
 	check(err)
-	config, err := gateway.ParseConfig("gateway.json", []byte(`{
+	servers, err := config.Parse("gateway.json", []byte(`{
 		"mcpServers": {"notes": `+string(server)+`}, // as clients have it
 		"remit": {"servers": {"notes": {"tools": {
 			"get": {"effectClass": "pure"},
@@ -36,7 +37,7 @@ func Example() {
 		}}}},
 	}`), os.LookupEnv)
 	check(err)
-	g, err := gateway.Open(ctx, config, gateway.Options{Roots: map[string]string{"workspace": dir}})
+	g, err := gateway.Open(ctx, servers, gateway.Options{Roots: map[string]string{"workspace": dir}})
 	check(err)
 	defer func() { _ = g.Close() }()
 	g.Start()

@@ -20,6 +20,7 @@ import (
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -37,7 +38,7 @@ func serveDiskKilled() {
 	state, dir := os.Getenv("STATE"), os.Getenv("DIR")
 	j, err := sqlite.Open(ctx, filepath.Join(state, "journal"))
 	must(err)
-	c, err := gateway.ParseConfig("gateway.json", []byte(os.Getenv("CONFIG")), os.LookupEnv)
+	c, err := config.Parse("gateway.json", []byte(os.Getenv("CONFIG")), os.LookupEnv)
 	must(err)
 	g, err := gateway.Open(ctx, c, gateway.Options{State: state, Roots: map[string]string{"workspace": dir}})
 	must(err)

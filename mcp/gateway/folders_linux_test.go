@@ -19,6 +19,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -315,7 +316,7 @@ func TestFoldersTooLarge(t *testing.T) {
 func TestFoldersAndState(t *testing.T) {
 	h := newHouse(t)
 	h.config = `{"mcpServers": {"d": ` + h.server("disk", nil) + `}, "remit": {"servers": ` + wholeRoot + `}}`
-	c, err := gateway.ParseConfig("gateway.json", []byte(h.config), os.LookupEnv)
+	c, err := config.Parse("gateway.json", []byte(h.config), os.LookupEnv)
 	require.NoError(t, err)
 	_, err = gateway.Open(t.Context(), c, gateway.Options{State: filepath.Join(h.dir, "state"), Roots: map[string]string{"workspace": h.dir}})
 	require.ErrorContains(t, err, "outside of the root")

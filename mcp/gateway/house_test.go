@@ -18,6 +18,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -119,7 +120,7 @@ func (h *house) open(servers map[string]string, known string, how ...func(*gatew
 // begin starts a gateway and a runtime, as another process would.
 func (h *house) begin(how ...func(*gateway.Options)) {
 	h.t.Helper()
-	c, err := gateway.ParseConfig("gateway.json", []byte(h.config), os.LookupEnv)
+	c, err := config.Parse("gateway.json", []byte(h.config), os.LookupEnv)
 	require.NoError(h.t, err)
 	programs, err := process.New(process.Config{Scratch: h.scratch})
 	require.NoError(h.t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/internal/proof/logintest"
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -40,7 +41,7 @@ func newDoor(t *testing.T, rules logintest.Rules, behind *sdk.Server) *door {
 
 func (d *door) login() {
 	d.t.Helper()
-	_, err := d.store.Login(d.t.Context(), gateway.Server{Name: "s", URL: d.URL}, d.Visit)
+	_, err := d.store.Login(d.t.Context(), config.Server{Name: "s", URL: d.URL}, d.Visit)
 	require.NoError(d.t, err)
 }
 
@@ -110,7 +111,7 @@ func TestLoginIsOver(t *testing.T) {
 // login503 fails, and keeps what there is.
 func (d *door) login503() {
 	d.t.Helper()
-	_, err := d.store.Login(d.t.Context(), gateway.Server{Name: "s", URL: d.URL}, d.Visit)
+	_, err := d.store.Login(d.t.Context(), config.Server{Name: "s", URL: d.URL}, d.Visit)
 	require.Error(d.t, err)
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
@@ -182,7 +182,7 @@ func TestSnapshotsThatAPersonVouchesFor(t *testing.T) {
 		`{"effectClass": "reversible", "draft": true, ` + keepsAll + `}`: effect.Observed,
 		`{"effectClass": "pure"}`:                                        "",
 	} {
-		c, err := gateway.ParseConfig("gateway.json", []byte(`{"mcpServers": {"d": {"command": "x"}}, "remit": {"servers": {"d": {"tools": {"act": `+entry+`}}}}}`), os.LookupEnv)
+		c, err := config.Parse("gateway.json", []byte(`{"mcpServers": {"d": {"command": "x"}}, "remit": {"servers": {"d": {"tools": {"act": `+entry+`}}}}}`), os.LookupEnv)
 		require.NoError(t, err, entry)
 		e := c.Servers[0].Tools["act"]
 		require.Equal(t, want == effect.Observed, e.Observed, entry)

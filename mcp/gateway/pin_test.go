@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -143,7 +144,7 @@ func TestAcceptedElsewhere(t *testing.T) {
 			told <- struct{}{}
 		}
 	})
-	c, err := gateway.ParseConfig("gateway.json", []byte(h.config), os.LookupEnv)
+	c, err := config.Parse("gateway.json", []byte(h.config), os.LookupEnv)
 	require.NoError(t, err)
 	other, err := gateway.Open(t.Context(), c, gateway.Options{State: h.state, QuarantineNew: true})
 	require.NoError(t, err)
@@ -166,7 +167,7 @@ func TestPinsThatWereChanged(t *testing.T) {
 	path := filepath.Join(h.state, "gateway-pins.json")
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
-	c, err := gateway.ParseConfig("gateway.json", []byte(h.config), os.LookupEnv)
+	c, err := config.Parse("gateway.json", []byte(h.config), os.LookupEnv)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(raw), "Look up.", "Look down.", 1)), 0o600))
 	_, err = gateway.Open(t.Context(), c, gateway.Options{State: h.state})

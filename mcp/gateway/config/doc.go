@@ -4,5 +4,5 @@
 // [Parse] reports each fault with line and column. [AddEntries] and
 // [Server.Confine] draft what an operator has not written yet. [OAuth] and
 // [LoginError] describe the login at a server by URL. [Objects] lists the members
-// of the file. Package gateway has the names that host programs need.
+// of the file. Package gateway opens a gateway from a [Config].
 package config

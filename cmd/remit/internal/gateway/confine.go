@@ -7,7 +7,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // draftSandboxes drafts a sandbox for each server that can have one, as if the file
@@ -48,7 +48,7 @@ func unconfine(p *state.Workspace, g *upstream.Gateway) bool {
 		}
 	}
 	before := len(p.Upstreams.Drafts)
-	p.Upstreams.Drafts = slices.DeleteFunc(p.Upstreams.Drafts, func(d gateway.EntryDraft) bool {
+	p.Upstreams.Drafts = slices.DeleteFunc(p.Upstreams.Drafts, func(d config.EntryDraft) bool {
 		reason, down := why[d.Server]
 		if down {
 			p.Upstreams.Outside[d.Server] = "it does not start there: " + reason
@@ -59,7 +59,7 @@ func unconfine(p *state.Workspace, g *upstream.Gateway) bool {
 }
 
 // draftedWords describes the drafts.
-func draftedWords(drafts []gateway.EntryDraft) string {
+func draftedWords(drafts []config.EntryDraft) string {
 	boxes := 0
 	for _, d := range drafts {
 		if d.Tool == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 	"github.com/remit-dev/remit/internal/connect"
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // InitCommand returns remit init.
@@ -106,11 +106,11 @@ type draftOutput struct {
 }
 
 // writeDrafts prints drafted entries, or writes them to the configuration file.
-func writeDrafts(a *cli.App, drafts []gateway.EntryDraft, config string, write, asJSON bool) error {
+func writeDrafts(a *cli.App, drafts []config.EntryDraft, file string, write, asJSON bool) error {
 	backup := ""
 	if write {
 		var err error
-		if backup, err = connect.RewriteFile(config, func(text []byte) ([]byte, error) { return gateway.AddEntries(text, drafts) }); err != nil {
+		if backup, err = connect.RewriteFile(file, func(text []byte) ([]byte, error) { return config.AddEntries(text, drafts) }); err != nil {
 			return &cli.Problem{Code: cli.ExitUsage, What: "the entries could not be written", Why: cli.PlainError(err)}
 		}
 	}
@@ -129,7 +129,7 @@ func writeDrafts(a *cli.App, drafts []gateway.EntryDraft, config string, write, 
 		}{list, write})
 	}
 	if write {
-		_, err := fmt.Fprintf(a.Out, "drafted %s in %s\n", draftedWords(drafts), cli.Quote(config))
+		_, err := fmt.Fprintf(a.Out, "drafted %s in %s\n", draftedWords(drafts), cli.Quote(file))
 		if err == nil && backup != "" {
 			_, err = fmt.Fprintf(a.Out, "what was there is in %s\n", cli.Quote(backup))
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
 	"github.com/remit-dev/remit/internal/login"
 	"github.com/remit-dev/remit/internal/suggest"
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // loginOutput is the JSON form of a login.
@@ -70,16 +70,16 @@ func LoginCommand(a *cli.App) *cobra.Command {
 }
 
 // findLogin returns a server of the configuration and the store of its login.
-func findLogin(a *cli.App, p *state.Workspace, name string) (gateway.Server, login.Store, error) {
+func findLogin(a *cli.App, p *state.Workspace, name string) (config.Server, login.Store, error) {
 	if p.Upstreams.Config == "" {
-		return gateway.Server{}, login.Store{}, cli.UsageProblem("--config names the file that lists the servers")
+		return config.Server{}, login.Store{}, cli.UsageProblem("--config names the file that lists the servers")
 	}
 	c, path, err := upstream.ReadServers(a, &p.Upstreams)
 	if err == nil {
 		err = p.Find(a)
 	}
 	if err != nil {
-		return gateway.Server{}, login.Store{}, err
+		return config.Server{}, login.Store{}, err
 	}
 	var names []string
 	for _, s := range c.Servers {
@@ -94,7 +94,7 @@ func findLogin(a *cli.App, p *state.Workspace, name string) (gateway.Server, log
 	} else if len(names) > 0 {
 		e.Fix = "there are " + strings.Join(names, ", ")
 	}
-	return gateway.Server{}, login.Store{}, e
+	return config.Server{}, login.Store{}, e
 }
 
 func writeLogin(a *cli.App, k login.LoginInfo, asJSON bool) error {

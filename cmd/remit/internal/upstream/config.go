@@ -10,7 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
-	"github.com/remit-dev/remit/mcp/gateway"
+	"github.com/remit-dev/remit/mcp/gateway/config"
 )
 
 // AddFlag adds the flag of the gateway's configuration.
@@ -20,7 +20,7 @@ func AddFlag(cmd *cobra.Command, u *state.Upstreams) {
 
 // ReadServers reads the configuration that a command line names. Path is its
 // only path.
-func ReadServers(a *cli.App, u *state.Upstreams) (c gateway.Config, path string, err error) {
+func ReadServers(a *cli.App, u *state.Upstreams) (c config.Config, path string, err error) {
 	if path, err = filepath.Abs(u.Config); err != nil {
 		return c, "", err
 	}
@@ -29,11 +29,11 @@ func ReadServers(a *cli.App, u *state.Upstreams) (c gateway.Config, path string,
 		return c, "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("--config %q cannot be read", u.Config), Why: cli.PlainError(err)}
 	}
 	if len(u.Drafts) > 0 {
-		if text, err = gateway.AddEntries(text, u.Drafts); err != nil {
+		if text, err = config.AddEntries(text, u.Drafts); err != nil {
 			return c, "", &cli.Problem{Code: cli.ExitUsage, What: "the configuration of the gateway is not valid", Why: cli.PlainError(err)}
 		}
 	}
-	c, err = gateway.ParseConfig(u.Config, text, func(name string) (string, bool) {
+	c, err = config.Parse(u.Config, text, func(name string) (string, bool) {
 		value := a.Getenv(name)
 		return value, value != ""
 	})

@@ -149,7 +149,7 @@ func (b Binding) exact(values map[string]string) (perm.ResourceAccess, error) {
 	if err != nil {
 		return a, err
 	}
-	r, ok := p.Exact()
+	r, ok := p.Exact().Get()
 	if !ok {
 		return a, errors.New("a need that names an argument has no wildcard")
 	}
