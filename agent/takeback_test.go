@@ -266,7 +266,7 @@ func TestPartialEffectIsNoSuccess(t *testing.T) {
 	require.Len(t, found.Settled, 1)
 	_, c, err := revert.LoadCall(ctx, s.mem, out.Call)
 	require.NoError(t, err)
-	verdict, ok := c.Verdict()
+	verdict, ok := c.Verdict().Get()
 	require.True(t, ok)
 	require.Equal(t, effect.PresencePartial, verdict.Presence)
 	require.False(t, verdict.OK)

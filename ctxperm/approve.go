@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/samber/mo"
+
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -60,12 +62,12 @@ func ApproveAndRemember(by string, r RememberScope) Answer {
 	return a
 }
 
-// Remembered returns which later calls the answer covers.
-func (a Answer) Remembered() (r RememberScope, ok bool) {
-	if a.remember == nil || !a.approved {
-		return RememberScope{}, false
+// Remembered returns which later calls the answer covers, if it covers any.
+func (a Answer) Remembered() mo.Option[RememberScope] {
+	if !a.approved {
+		return mo.None[RememberScope]()
 	}
-	return *a.remember, true
+	return mo.PointerToOption(a.remember)
 }
 
 // Deny denies the call with a reason.

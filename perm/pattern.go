@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/samber/mo"
 )
 
 // Pattern matches resources. It is immutable. The zero Pattern matches nothing.
@@ -53,12 +55,12 @@ func (p Pattern) String() string { return p.text }
 // Pattern.
 func (p Pattern) Kind() Kind { return p.kind }
 
-// Exact returns the resource of p if p has neither wildcards nor parameters.
-func (p Pattern) Exact() (Resource, bool) {
+// Exact returns the resource of p, if p has neither wildcards nor parameters.
+func (p Pattern) Exact() mo.Option[Resource] {
 	if p.kind == "" || !p.literal() {
-		return Resource{}, false
+		return mo.None[Resource]()
 	}
-	return p.resource(), true
+	return mo.Some(p.resource())
 }
 
 // Params returns the names of the parameters of p, each once, in the order of
@@ -84,7 +86,7 @@ func (p Pattern) Bind(get func(name string) (string, bool)) (Resource, error) {
 	if err != nil {
 		return Resource{}, err
 	}
-	r, ok := bound.Exact()
+	r, ok := bound.Exact().Get()
 	if !ok {
 		return Resource{}, errors.New("the pattern has wildcards and names no single resource")
 	}

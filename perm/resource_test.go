@@ -241,7 +241,7 @@ func FuzzParseResource(f *testing.F) {
 		require.Equal(t, r, again)
 		p, err := perm.ParsePattern(r.String())
 		require.NoError(t, err)
-		exact, ok := p.Exact()
+		exact, ok := p.Exact().Get()
 		require.True(t, ok)
 		require.Equal(t, r, exact)
 		require.True(t, p.Matches(r))

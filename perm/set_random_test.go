@@ -64,7 +64,7 @@ func (m *maker) set(depth int) (perm.Set, refSet) {
 	right, refRight := m.set(depth - 1)
 	s := left.Union(right)
 	if op == "intersect" {
-		s = left.Narrow(right)
+		s = left.Intersect(right)
 		require.True(m.t, left.CoversSet(s) && right.CoversSet(s), "narrowing never widens")
 	} else {
 		require.True(m.t, s.CoversSet(left) && s.CoversSet(right))

@@ -50,7 +50,7 @@ func TestSetZero(t *testing.T) {
 	require.True(t, zero.CoversSet(zero))
 	require.False(t, zero.CoversSet(set(t, "read file://ws")))
 	require.True(t, set(t, "read file://ws").Intersect(zero).IsEmpty())
-	require.True(t, set(t, "read file://ws").Narrow(zero).IsEmpty())
+	require.True(t, set(t, "read file://ws").Intersect(zero).IsEmpty())
 	require.Equal(t, set(t, "read file://ws"), zero.Union(set(t, "read file://ws")))
 	data, err := json.Marshal(zero)
 	require.NoError(t, err)
@@ -132,8 +132,8 @@ func TestSetAlgebra(t *testing.T) {
 	require.Equal(t, []bool{false, true, true}, holds(a))
 	require.Equal(t, []bool{true, true, true}, holds(a.Union(b)))
 	require.Equal(t, []bool{false, true, false}, holds(a.Intersect(b)))
-	require.Equal(t, holds(a.Intersect(b)), holds(b.Narrow(a)))
-	require.True(t, a.CoversSet(a.Narrow(b)) && b.CoversSet(a.Narrow(b)))
+	require.Equal(t, holds(a.Intersect(b)), holds(b.Intersect(a)))
+	require.True(t, a.CoversSet(a.Intersect(b)) && b.CoversSet(a.Intersect(b)))
 	require.False(t, a.CoversSet(b))
 	require.Equal(t, a, a.Union(a))
 	require.Equal(t, a, a.Intersect(a))
@@ -159,7 +159,7 @@ func TestSetNarrowDoesNotGrow(t *testing.T) {
 	s := set(t, "read file://ws/a*", "read file://ws/*b", "read file://ws/**")
 	narrowed := s
 	for range 5 {
-		narrowed = narrowed.Narrow(s)
+		narrowed = narrowed.Intersect(s)
 	}
 	require.True(t, s.CoversSet(narrowed) && narrowed.CoversSet(s))
 	require.Len(t, narrowed.Accesses(), 1, "the widest holds for the others")
@@ -210,7 +210,7 @@ func TestSetCoversGivesUpSafely(t *testing.T) {
 	tangled := "read file://ws/**/a/" + strings.Repeat("*/", 30) + "c/" + strings.Repeat("**/a/", 10) + "**"
 	s := set(t, tangled)
 	require.True(t, s.Covers(access(t, tangled)))
-	require.True(t, s.CoversSet(s.Narrow(s)))
+	require.True(t, s.CoversSet(s.Intersect(s)))
 	require.False(t, s.Covers(access(t, tangled+"/b")), "it does, but to see that takes too long")
 }
 

@@ -61,8 +61,7 @@ func TestClassOfACall(t *testing.T) {
 	} {
 		require.Equal(t, tt.want, tt.call.Class())
 	}
-	_, looked := (&revert.Call{}).Verdict()
-	require.False(t, looked)
+	require.True(t, (&revert.Call{}).Verdict().IsAbsent())
 }
 
 // TestFirstDecisionCounts checks two people who resolve a call at once.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/samber/mo"
+
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -172,13 +174,12 @@ func (c *Call) HasEffects() bool {
 	return c.Observed() || c.Class() != effect.Pure && (!c.Confined() || c.Started.Reverts)
 }
 
-// Verdict returns the newest verdict on the call's effect. ok is false if there
-// is none.
-func (c *Call) Verdict() (v record.Verified, ok bool) {
+// Verdict returns the newest verdict on the call's effect, if there is one.
+func (c *Call) Verdict() mo.Option[record.Verified] {
 	if len(c.Verified) == 0 {
-		return record.Verified{}, false
+		return mo.None[record.Verified]()
 	}
-	return c.Verified[len(c.Verified)-1], true
+	return mo.Some(c.Verified[len(c.Verified)-1])
 }
 
 // TxnState is the state of a transaction.
@@ -505,7 +506,7 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 		}
 		u := &Reversal{Txn: r.Txn, Call: r.Call, Reverting: *b, at: e.Pos, away: t.away}
 		c.tries = append(c.tries, u)
-		if b.Cause == CauseRedo && !t.away {
+		if b.Cause == causeRedo && !t.away {
 			c.Redo = u
 		} else if !t.away {
 			if c.Undo != nil {
@@ -526,14 +527,14 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 		c := t.byID[b.Of.Call]
 		switch {
 		case t.away: // only the tool's changes outside the folders count everywhere
-		case u.Reverting.Cause == CauseRedo:
+		case u.Reverting.Cause == causeRedo:
 			t.redoing = t.redoing && b.Complete
 			c.applyRedo(b, t.limit)
 		default:
 			c.endDoubt(b)
 		}
 		for _, res := range b.Results {
-			c.outside = c.outside || (u.Reverting.Cause != CauseRedo && res.Resource == c.toolResource() && res.Outcome.Clean())
+			c.outside = c.outside || (u.Reverting.Cause != causeRedo && res.Resource == c.toolResource() && res.Outcome.Clean())
 		}
 	case *record.Changed:
 		if u, ok := t.undos[r.Call]; ok {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/samber/mo"
+
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/perm"
@@ -86,13 +88,14 @@ func (t Tool) SettingsDigest() string {
 	return t.t.configured.digest
 }
 
-// Settings returns the settings of the tool, or nil if it is not configured.
-// They hold references to secrets, never the values.
-func (t Tool) Settings() json.RawMessage {
+// Settings returns the settings of the tool, if it is configured. They hold
+// references to secrets, never the values.
+func (t Tool) Settings() mo.Option[json.RawMessage] {
 	if t.t == nil {
-		return nil
+		return mo.None[json.RawMessage]()
 	}
-	return slices.Clone(t.t.configured.values)
+	values := t.t.configured.values
+	return mo.TupleToOption(json.RawMessage(slices.Clone(values)), values != nil)
 }
 
 // checkSetting says what is wrong with the value of one setting. The text never

@@ -3,6 +3,8 @@ package tool
 import (
 	"errors"
 
+	"github.com/samber/mo"
+
 	"github.com/remit-dev/remit/provenance"
 )
 
@@ -35,11 +37,10 @@ func (t Tool) Grade() provenance.Grade {
 	return t.t.grade.Grade
 }
 
-// GradeRecord returns the record of the tool's grade. ok is false if the tool
-// has none.
-func (t Tool) GradeRecord() (r provenance.GradeRecord, ok bool) {
-	if t.t == nil || t.t.grade == nil {
-		return provenance.GradeRecord{}, false
+// GradeRecord returns the record of the tool's grade, if the tool is graded.
+func (t Tool) GradeRecord() mo.Option[provenance.GradeRecord] {
+	if t.t == nil {
+		return mo.None[provenance.GradeRecord]()
 	}
-	return *t.t.grade, true
+	return mo.PointerToOption(t.t.grade)
 }

@@ -143,7 +143,7 @@ func (t *tool) accesses(in canon.Value) (exact []perm.ResourceAccess, bound perm
 		a := n.access
 		a.Resource = p.String()
 		limits = append(limits, a)
-		if r, ok := p.Exact(); ok && t.spec.parts == nil {
+		if r, ok := p.Exact().Get(); ok && t.spec.parts == nil {
 			a.Resource = r.String()
 			exact = append(exact, a)
 		}

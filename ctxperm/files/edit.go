@@ -333,7 +333,7 @@ func (f *Files) capture(ctx context.Context, p ctxperm.Permit, path string) (sta
 // kept opens content that was stored for a RecordChange of this call.
 func kept(ctx context.Context, p ctxperm.Permit, blob *journal.Blob) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
-		if data, ok := blob.Inline(); ok {
+		if data, ok := blob.Inline().Get(); ok {
 			return io.NopCloser(bytes.NewReader(data)), nil
 		}
 		call := contexts.PermitCall(p)

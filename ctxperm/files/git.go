@@ -109,7 +109,7 @@ func inline(a fileEdit) ([]byte, bool) {
 	if a.blob == nil {
 		return nil, false
 	}
-	return a.blob.Inline()
+	return a.blob.Inline().Get()
 }
 
 // content reads the current content of a file of the root.

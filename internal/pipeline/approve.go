@@ -64,7 +64,7 @@ func (l *Pipeline) approve(ctx context.Context, a admitted, asked []perm.Resourc
 	case l.asks(answer.By()):
 		return refuse("the one who asks cannot be the one who approves")
 	}
-	if r, ok := answer.Remembered(); ok && l.p.Memory != nil {
+	if r, ok := answer.Remembered().Get(); ok && l.p.Memory != nil {
 		// If this fails, the runtime asks the approver again next time.
 		_ = l.p.Memory.Keep(ctx, ask, toolRef(a.tool, ""), a.digest, answer.By(), r)
 	}

@@ -52,7 +52,7 @@ func (b Blob) check() error {
 	if err := b.ref.Check(); err != nil {
 		return err
 	}
-	data, inline := b.Inline()
+	data, inline := b.Inline().Get()
 	if !inline {
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/samber/mo"
+
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/sparse"
 	"github.com/remit-dev/remit/revert/effect"
@@ -150,5 +152,5 @@ func StoredBlob(ref effect.BlobRef) Blob { return Blob{ref: ref} }
 // Ref returns the reference to the content.
 func (b Blob) Ref() effect.BlobRef { return b.ref }
 
-// Inline returns the bytes of a blob that is part of its batch.
-func (b Blob) Inline() ([]byte, bool) { return b.inline, b.inline != nil }
+// Inline returns the bytes of the blob, if they are part of its batch.
+func (b Blob) Inline() mo.Option[[]byte] { return mo.TupleToOption(b.inline, b.inline != nil) }

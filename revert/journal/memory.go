@@ -120,7 +120,7 @@ func (s *memoryStore) append(b Batch) error {
 	s.take(b.Take)
 	s.erase(b.Erase)
 	for _, blob := range b.Blobs {
-		if data, inline := blob.Inline(); inline {
+		if data, inline := blob.Inline().Get(); inline {
 			s.blobs[blob.ref.Digest] = bytes.Clone(data)
 		}
 	}
@@ -243,7 +243,7 @@ func (s *memoryStore) mayPass(b Batch) error {
 
 func (s *memoryStore) haveBlobs(blobs []Blob) error {
 	for _, blob := range blobs {
-		if _, inline := blob.Inline(); inline {
+		if blob.Inline().IsPresent() {
 			continue
 		}
 		if data, ok := s.blobs[blob.ref.Digest]; !ok || int64(len(data)) != blob.ref.Size {
@@ -360,7 +360,7 @@ func (m *memory) StoreContent(ctx context.Context, r io.Reader) (Blob, error) {
 		return Blob{}, err
 	}
 	err = m.do(ctx, func(s *memoryStore) error {
-		if _, inline := blob.Inline(); !inline {
+		if blob.Inline().IsAbsent() {
 			s.blobs[blob.ref.Digest] = large.Bytes()
 		}
 		return nil

@@ -76,7 +76,7 @@ func (j *Journal) share(ctx context.Context, r io.Reader) (blob journal.Blob, sh
 		return journal.Blob{}, false, discard(file)
 	}
 	blob, err = journal.ReadContent(ctx, sparse.File{File: file}, func() (io.Writer, error) { return io.Discard, nil })
-	if _, small := blob.Inline(); err != nil || small { // it was truncated meanwhile
+	if err != nil || blob.Inline().IsPresent() { // it was truncated meanwhile
 		return blob, true, errors.Join(err, discard(file))
 	}
 	if err := j.settle(file, blob.Ref()); err != nil {

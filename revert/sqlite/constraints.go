@@ -79,7 +79,7 @@ func (w *writer) haveBlobs(b journal.Batch) (refused, err error) {
 	}
 	for _, blob := range b.Blobs {
 		ref := blob.Ref()
-		if _, inline := blob.Inline(); inline || ref.Size > journal.InlineMax {
+		if blob.Inline().IsPresent() || ref.Size > journal.InlineMax {
 			continue
 		}
 		var size int64

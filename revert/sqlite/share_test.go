@@ -61,7 +61,7 @@ func TestKeepShares(t *testing.T) {
 			blob, err := j.StoreContent(t.Context(), &tt.of)
 			require.NoError(t, err)
 			require.Equal(t, tt.cloned, tt.of.cloned)
-			_, inline := blob.Inline()
+			inline := blob.Inline().IsPresent()
 			require.Equal(t, tt.isInline, inline)
 			require.Equal(t, int64(len(tt.is)), blob.Ref().Size)
 			if !inline {

@@ -293,7 +293,7 @@ func (w *writer) take(b journal.Batch) (refused, err error) {
 
 func (w *writer) writeBlobs(b journal.Batch) error {
 	for _, blob := range b.Blobs {
-		data, inline := blob.Inline()
+		data, inline := blob.Inline().Get()
 		if !inline {
 			continue
 		}

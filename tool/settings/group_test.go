@@ -41,15 +41,15 @@ func TestPresetsAndGroups(t *testing.T) {
 	forecast, radar := weatherTool(t, "forecast", "weather"), weatherTool(t, "radar", "weather", "maps")
 	tools, status, err := settings.Resolve(ctx, from, forecast, radar)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"region": "mars", "units": "metric"}`, string(tools[0].Settings()), "the user's own, and the rest of the organisation")
-	require.JSONEq(t, `{"region": "asia", "units": "metric"}`, string(tools[1].Settings()), "the name before the tag")
+	require.JSONEq(t, `{"region": "mars", "units": "metric"}`, string(tools[0].Settings().OrEmpty()), "the user's own, and the rest of the organisation")
+	require.JSONEq(t, `{"region": "asia", "units": "metric"}`, string(tools[1].Settings().OrEmpty()), "the name before the tag")
 	require.Equal(t, settings.Value{Name: "units", Value: json.RawMessage(`"metric"`), Layer: settings.Preset, By: "acme", At: "preset.json:1:82"}, status[0].Values[1])
 
 	from.User, err = from.Set(tools[1], "region", json.RawMessage(`"moon"`))
 	require.NoError(t, err, "a preset is no lock")
 	tools, _, err = settings.Resolve(ctx, from, forecast, radar)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"region": "moon", "units": "metric"}`, string(tools[1].Settings()))
+	require.JSONEq(t, `{"region": "moon", "units": "metric"}`, string(tools[1].Settings().OrEmpty()))
 
 	from.Locked = read(settings.Locked, `{"schemaVersion": 1, "by": "ops", "tags": {"maps": {"region": "eu"}}}`)
 	_, status, err = settings.Resolve(ctx, from, forecast, radar)

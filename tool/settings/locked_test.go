@@ -40,12 +40,12 @@ func TestLockedStaysLocked(t *testing.T) {
 					}
 					var in struct{ Region string }
 					if !all[0].Configured {
-						require.Empty(t, tools[0].Settings(), what)
+						require.True(t, tools[0].Settings().IsAbsent(), what)
 						require.NotEmpty(t, all[0].Problems, what)
 						require.True(t, strings.HasPrefix(all[0].Problems[0].At, "user.json"), "%s: %+v", what, all[0].Problems)
 						continue
 					}
-					require.NoError(t, json.Unmarshal(tools[0].Settings(), &in))
+					require.NoError(t, json.Unmarshal(tools[0].Settings().OrEmpty(), &in))
 					require.Equal(t, "us", in.Region, what)
 				}
 			}

@@ -78,7 +78,7 @@ func TestLayers(t *testing.T) {
 			{Name: "token", Value: json.RawMessage(`"secret://weather"`), Layer: settings.User, At: "user.json:3:35"},
 		},
 	}}, all)
-	require.JSONEq(t, `{"region":"us","days":5,"token":"secret://weather"}`, string(tools[0].Settings()))
+	require.JSONEq(t, `{"region":"us","days":5,"token":"secret://weather"}`, string(tools[0].Settings().OrEmpty()))
 	require.Empty(t, tools[0].NotConfiguredReason())
 	require.Equal(t, forecast(t, nil).Digest(), tools[0].Digest(), "the declaration is the same")
 }
@@ -330,6 +330,6 @@ func TestVersionsHaveSettingsOfTheirOwn(t *testing.T) {
 		`{"schemaVersion":1,"tools":{"forecast":{"token":"secret://a"},"forecast@2":{"token":"secret://b"}}}`)}
 	tools, _, err := settings.Resolve(t.Context(), from, version("1"), version("2"))
 	require.NoError(t, err)
-	require.Contains(t, string(tools[0].Settings()), "secret://a")
-	require.Contains(t, string(tools[1].Settings()), "secret://b")
+	require.Contains(t, string(tools[0].Settings().OrEmpty()), "secret://a")
+	require.Contains(t, string(tools[1].Settings().OrEmpty()), "secret://b")
 }

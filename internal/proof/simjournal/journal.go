@@ -94,7 +94,7 @@ func own(b journal.Batch) (step, error) {
 	}
 	b.Claims, b.Erase, b.Blobs = slices.Clone(b.Claims), slices.Clone(b.Erase), slices.Clone(b.Blobs)
 	for i, blob := range b.Blobs {
-		if data, inline := blob.Inline(); inline {
+		if data, inline := blob.Inline().Get(); inline {
 			b.Blobs[i] = journal.InlineBlob(blob.Ref().Digest, append([]byte{}, data...))
 		}
 	}
@@ -116,7 +116,7 @@ func (s *Store) allows(b journal.Batch) error {
 		return err
 	}
 	for _, blob := range b.Blobs {
-		if _, inline := blob.Inline(); inline {
+		if blob.Inline().IsPresent() {
 			continue
 		}
 		if data, ok := s.content(blob.Ref().Digest); !ok || int64(len(data)) != blob.Ref().Size {
@@ -211,7 +211,7 @@ func (j *opening) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, 
 	if err != nil {
 		return journal.Blob{}, err
 	}
-	_, inline := blob.Inline()
+	inline := blob.Inline().IsPresent()
 	err = j.do(ctx, func(s *Store) error {
 		if !inline {
 			s.large[blob.Ref().Digest] = large.Bytes()

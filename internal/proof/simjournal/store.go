@@ -170,7 +170,7 @@ func (s *Store) apply(st step) {
 	s.state.take(st.batch.Take)
 	s.state.erase(st.batch.Erase)
 	for _, blob := range st.batch.Blobs {
-		if data, inline := blob.Inline(); inline {
+		if data, inline := blob.Inline().Get(); inline {
 			s.state.blobs[blob.Ref().Digest] = data
 		}
 	}

@@ -207,7 +207,7 @@ func (w *simWorld) accepted(b journal.Batch, owner string) {
 		w.say(opcheck.Event{Kind: opcheck.Wrote, Txn: b.Fence.Txn, Owner: owner})
 	}
 	for _, blob := range b.Blobs {
-		if data, inline := blob.Inline(); inline {
+		if data, inline := blob.Inline().Get(); inline {
 			w.kept[string(data)] = true
 		}
 	}

@@ -202,7 +202,7 @@ func (w *simWorld) keep() {
 	clear(w.kept)
 	for _, b := range w.batches {
 		for _, blob := range b.Blobs {
-			if data, inline := blob.Inline(); inline {
+			if data, inline := blob.Inline().Get(); inline {
 				w.kept[string(data)] = true
 			}
 		}

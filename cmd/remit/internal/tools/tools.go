@@ -157,10 +157,7 @@ func listTools(ctx context.Context, a *cli.App, f toolsFlags, names []string) er
 			EffectClass: t.Class(), Declared: s.EffectClass != "",
 			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: revertMeans(s), Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Usage: s.Usage,
 			CanHold: t.Class() == effect.Deferrable || t.Class() == effect.Pivot, Needs: cli.Listed(s.Needs),
-			Input: t.InputSchema(), Digest: t.Digest(), Grade: t.Grade(), undone: revertWords(s),
-		}
-		if g, ok := t.GradeRecord(); ok {
-			r.Graded = &g
+			Input: t.InputSchema(), Digest: t.Digest(), Grade: t.Grade(), Graded: t.GradeRecord().ToPointer(), undone: revertWords(s),
 		}
 		if f.json {
 			a.WriteJSON(r)

@@ -239,7 +239,7 @@ func TestChangedBeforeItIsSent(t *testing.T) {
 			return 0
 		}
 		out := invoke(t, begin(t, runtimeOf(t, s)), "item_put", tool.Args{"id": id, "name": "ours"}, tool.StatusFailed)
-		require.Contains(t, out.Error.Why, handle.ErrConflict.Error(), name)
+		require.Contains(t, out.Error.Why, "the item changed concurrently", name)
 		require.Equal(t, "THEIRS", s.done())
 	}
 }
