@@ -26,9 +26,10 @@ var (
 	// ErrNotReleased says that the commit of a transaction has begun, and that
 	// a held call did not end done; see Txn.Commit.
 	ErrNotReleased = errors.New("a held call was not released")
-	// ErrManaged says that Update commits or reverts the transaction itself.
-	ErrManaged = errors.New("the transaction is managed by Update")
 )
+
+// errManaged says that Update commits or reverts the transaction itself.
+var errManaged = errors.New("the transaction is managed by Update")
 
 // Session is one run of one agent: its principal, its grant, its counts. A
 // Session is safe for concurrent use.

@@ -143,7 +143,7 @@ func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, er
 // the queue.
 func (tx *Txn) Commit(ctx context.Context) error {
 	if tx.managed {
-		return ErrManaged
+		return errManaged
 	}
 	return tx.commit(ctx)
 }
@@ -157,7 +157,7 @@ func (tx *Txn) Revert(ctx context.Context, how revert.Options) (rep revert.Repor
 	whole := len(how.Calls) == 0
 	switch {
 	case whole && tx.managed:
-		return revert.Report{}, ErrManaged
+		return revert.Report{}, errManaged
 	case tx.up != nil && whole && !how.Cascade && !how.Force && how.By == "" && how.Permit == nil:
 		return tx.revert(ctx)
 	}

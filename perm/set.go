@@ -83,29 +83,6 @@ func (s Set) Covers(a ResourceAccess) bool {
 	return err == nil && s.covers(asked)
 }
 
-// CoversSet reports whether s holds everything that other holds. It may be
-// wrongly false if only several accesses of s together cover one of other. It
-// is never wrongly true. Every set covers itself and every set narrowed from
-// it.
-func (s Set) CoversSet(other Set) bool {
-	for _, d := range other.clauses {
-		if !slices.ContainsFunc(s.clauses, func(c clause) bool { return c.coversClause(d) }) {
-			return false
-		}
-	}
-	return true
-}
-
-// Union returns what s or other holds. An except of one does not remove what
-// the other holds.
-func (s Set) Union(other Set) Set {
-	all := s
-	for _, c := range other.clauses {
-		all = all.add(c)
-	}
-	return all
-}
-
 // Intersect returns exactly what s and other both hold.
 func (s Set) Intersect(other Set) Set {
 	var both Set
@@ -119,10 +96,6 @@ func (s Set) Intersect(other Set) Set {
 	}
 	return both
 }
-
-// Narrow returns the part of limit that s holds. The result never holds more
-// than s.
-func (s Set) Narrow(limit Set) Set { return s.Intersect(limit) }
 
 // IsEmpty reports whether s covers nothing. It can be false for a set whose
 // excepts only together remove everything.

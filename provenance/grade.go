@@ -21,13 +21,13 @@ const (
 	ReadOnly      Grade = "read_only"      // no call changed anything
 )
 
-// Grades lists all grades, worst first.
-func Grades() []Grade { return []Grade{Ungraded, NotUndoable, Compensable, CrashUndoable, ReadOnly} }
+// grades lists all grades, worst first.
+func grades() []Grade { return []Grade{Ungraded, NotUndoable, Compensable, CrashUndoable, ReadOnly} }
 
 // AtLeast reports whether g is as good as the other grade. An unknown g counts
 // as Ungraded.
 func (g Grade) AtLeast(other Grade) bool {
-	return max(slices.Index(Grades(), g), 0) >= slices.Index(Grades(), other)
+	return max(slices.Index(grades(), g), 0) >= slices.Index(grades(), other)
 }
 
 // GradeBuild identifies the program that gave a grade, from its build
@@ -71,8 +71,8 @@ func (r GradeRecord) Check() error {
 	switch {
 	case err != nil:
 		return err
-	case !slices.Contains(Grades()[1:], r.Grade):
-		return fmt.Errorf("grade of tool %q: %q is no grade; valid are %v", r.Tool, r.Grade, Grades()[1:])
+	case !slices.Contains(grades()[1:], r.Grade):
+		return fmt.Errorf("grade of tool %q: %q is no grade; valid are %v", r.Tool, r.Grade, grades()[1:])
 	case r.Tool == "" || r.Digest == "":
 		return errors.New("a grade without a tool, or without the digest of its declaration")
 	case r.Sum != sealed.Sum:

@@ -158,7 +158,7 @@ func (e *eraseStep) addCall(t *Txn, c *Call) {
 func (c *Call) redoneLast() bool {
 	here := slices.DeleteFunc(slices.Clone(c.tries), func(u *Reversal) bool { return u.away })
 	n := len(here)
-	return n > 0 && here[n-1].Reverting.Cause == CauseRedo
+	return n > 0 && here[n-1].Reverting.Cause == causeRedo
 }
 
 // addOwn adds the records of a call itself.

@@ -169,7 +169,7 @@ func (c *Call) effectPresentAt(resource string, pos int64) (is bool) {
 func (c *Call) lastCompletion(resource string, pos int64) (back, lastCompletion bool) {
 	for _, u := range c.tries {
 		if !u.away && u.at < pos && u.cleared(resource) {
-			back, lastCompletion = u.Reverting.Cause == CauseRedo, true
+			back, lastCompletion = u.Reverting.Cause == causeRedo, true
 		}
 	}
 	return back, lastCompletion

@@ -11,8 +11,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// CauseRedo is the cause of a Reverting record that reverts a revert.
-const CauseRedo = "redo"
+// causeRedo is the cause of a Reverting record that reverts a revert.
+const causeRedo = "redo"
 
 // Redo applies again what the revert of a transaction removed. A revert is
 // itself made of changes: Redo reverts these, oldest call first, by the same
@@ -127,7 +127,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 		}
 	}
 	// Earlier transactions first: their dependent calls began later.
-	m := revertMode{cause: CauseRedo, by: by, kept: map[string]string{}}
+	m := revertMode{cause: causeRedo, by: by, kept: map[string]string{}}
 	ordered := slices.SortedStableFunc(slices.Values(subjects), func(a, b *Txn) int { return a.Began.Compare(b.Began) })
 	come := map[record.CallRef]bool{}
 	for _, s := range ordered {
@@ -224,7 +224,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Environment, rec Recorder, c 
 		id = c.Redo.Call
 	}
 	key := RevertKey(c.Undo.Reverting.Key)
-	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: CauseRedo, By: m.by, Steps: steps}
+	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: causeRedo, By: m.by, Steps: steps}
 	if err := r.writeReverting(ctx, rec, id, reverting, blobs); err != nil {
 		return nil, nil, err
 	}

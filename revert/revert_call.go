@@ -59,7 +59,7 @@ func (c *Call) versionLeft(resource string) (t effect.Token) {
 // it.
 func (m revertMode) keep(c *Call, results []effect.Result) {
 	why := "a later call, " + c.Ref.Call + ", changed it and could not be reverted; revert that call first"
-	if m.cause == CauseRedo {
+	if m.cause == causeRedo {
 		why = "an earlier call, " + c.Ref.Call + ", changed it and could not be redone; redo that call first"
 	}
 	for _, r := range results {

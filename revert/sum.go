@@ -67,7 +67,7 @@ func (c *Call) WorkedOn(txn string) bool {
 func (t *Txn) Redoable(undo string) bool {
 	return slices.ContainsFunc(t.undone(undo), func(c *Call) bool {
 		return len(c.revertChanges(undo)) > 0 || !slices.ContainsFunc(c.tries, func(u *Reversal) bool {
-			return u.Reverting.Cause == CauseRedo && !u.away && u.at > c.Undo.at
+			return u.Reverting.Cause == causeRedo && !u.away && u.at > c.Undo.at
 		})
 	})
 }

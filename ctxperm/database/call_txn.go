@@ -81,7 +81,7 @@ func (w *callTxn) begin(ctx context.Context) error {
 	if err = w.call.Join(w, true); err != nil {
 		open.Rollback()
 		if errors.Is(err, callstate.ErrSecondCommit) {
-			err = fmt.Errorf("%w: %w; change the other one by a call of its own", ErrRefused, err)
+			err = fmt.Errorf("%w: %w; change the other one by a call of its own", engine.ErrRefused, err)
 		}
 		return err
 	}

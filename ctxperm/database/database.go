@@ -14,10 +14,6 @@ import (
 
 var contexts = handleaccess.ContextsOf[ctxperm.ToolContext, ctxperm.Permit]()
 
-// ErrRefused states that a statement cannot be run with any grant: it could not
-// be reverted, or reaches outside of the database.
-var ErrRefused = engine.ErrRefused
-
 // Database gives one call access to one database. Its operations run one after
 // the other.
 type Database struct {
@@ -144,7 +140,7 @@ func (d *Database) accesses(accesses []engine.Access) (all []perm.ResourceAccess
 			r, err = r.WithStatement(a.Statement)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: a table's name is none that can be granted: %w", ErrRefused, err)
+			return nil, fmt.Errorf("%w: a table's name is none that can be granted: %w", engine.ErrRefused, err)
 		}
 		all = append(all, perm.Access(a.Action, r.String()))
 	}

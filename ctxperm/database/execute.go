@@ -12,7 +12,7 @@ import (
 // Execute runs a statement that changes rows, in the transaction of the call. A
 // statement that fails changes nothing, and the call can continue. The
 // transaction commits when the call is finished. A statement that cannot be
-// reverted row by row is ErrRefused: DDL, PRAGMA, ATTACH, virtual and temporary
+// reverted row by row is refused: DDL, PRAGMA, ATTACH, virtual and temporary
 // tables, and others that the kind of database cannot observe.
 //
 // Calls of one transaction change a database one after the other. A row that

@@ -28,7 +28,7 @@ func FuzzInverse(f *testing.F) {
 		f.Add([]byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		i, err := readInverse(t.Context(), effect.Change{Scheme: SchemeName, Inverse: raw}, nil)
+		i, err := readInverse(t.Context(), effect.Change{Scheme: schemeName, Inverse: raw}, nil)
 		if err != nil {
 			return
 		}
@@ -42,7 +42,7 @@ func FuzzInverse(f *testing.F) {
 		})
 		first, err := canon.Marshal(i)
 		require.NoError(t, err)
-		again, err := readInverse(t.Context(), effect.Change{Scheme: SchemeName, Inverse: first}, nil)
+		again, err := readInverse(t.Context(), effect.Change{Scheme: schemeName, Inverse: first}, nil)
 		require.NoError(t, err)
 		second, err := canon.Marshal(again)
 		require.NoError(t, err)

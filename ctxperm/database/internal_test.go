@@ -35,7 +35,7 @@ func TestBadRecords(t *testing.T) {
 	require.NoError(t, err)
 	s, keep := scheme{d}, journal.Memory()
 	for _, inverse := range []string{"", "[]", `{"at":"sqlite:x","kept":{"digest":"sha256:00","size":1}}`} {
-		c := []effect.Change{{N: 1, Scheme: SchemeName, Resource: "db://main/t/1", Inverse: []byte(inverse)}}
+		c := []effect.Change{{N: 1, Scheme: schemeName, Resource: "db://main/t/1", Inverse: []byte(inverse)}}
 		_, _, err := s.Plan(t.Context(), c, keep)
 		require.Error(t, err, inverse)
 		res := s.Apply(t.Context(), effect.Step{Change: c[0]}, keep)
@@ -60,7 +60,7 @@ func TestNotAtHand(t *testing.T) {
 	d, err := New([]Kind{{}}, nil)
 	require.NoError(t, err)
 	s := scheme{d}
-	c := []effect.Change{{N: 1, Scheme: SchemeName, Resource: "db://main/t/1", Inverse: []byte(`{"at":"sqlite:/nowhere","mark":{"id":"d_1","op":"x"},"of":{"table":"t","cols":["a"],"key":[0]},"was":["i1"],"will":null}`)}}
+	c := []effect.Change{{N: 1, Scheme: schemeName, Resource: "db://main/t/1", Inverse: []byte(`{"at":"sqlite:/nowhere","mark":{"id":"d_1","op":"x"},"of":{"table":"t","cols":["a"],"key":[0]},"was":["i1"],"will":null}`)}}
 	steps, _, err := s.Plan(t.Context(), c, journal.Memory())
 	require.NoError(t, err)
 	require.Equal(t, effect.Failed, steps[0].Plan)

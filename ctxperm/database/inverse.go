@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// SchemeName is the scheme of each change of this package.
-const SchemeName = "database"
+// schemeName is the scheme of each change of this package.
+const schemeName = "database"
 
 // inverse is the stored inverse of a change. It identifies the database, and
 // states where it is, so that any process can find it.
@@ -60,7 +60,7 @@ func (w *callTxn) changes(ctx context.Context, rows []engine.Change, m engine.Tx
 
 // change encodes a change, and stores large images beside it.
 func (i inverse) change(ctx context.Context, name string, ref engine.Ref, keep journal.ContentStore) (c effect.Change, blob *journal.Blob, err error) {
-	c = effect.Change{Scheme: SchemeName, Resource: rowResource(name, ref), Kind: kindOf(i.Was, i.Will), Pre: token(i.Table, i.Was), Post: token(i.Table, i.Will)}
+	c = effect.Change{Scheme: schemeName, Resource: rowResource(name, ref), Kind: kindOf(i.Was, i.Will), Pre: token(i.Table, i.Was), Post: token(i.Table, i.Will)}
 	if size(i.Was)+size(i.Will) > inlineMax {
 		data, err := canon.Marshal(images{i.Was, i.Will})
 		if err != nil {

@@ -50,7 +50,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 
 // judge plans the step of one row, whose changes are in order.
 func judge(own []*row, failed error) effect.Step {
-	step := effect.Step{Plan: effect.Conflict, Change: effect.Change{Scheme: SchemeName, Resource: own[0].Resource}}
+	step := effect.Step{Plan: effect.Conflict, Change: effect.Change{Scheme: schemeName, Resource: own[0].Resource}}
 	for _, r := range own {
 		step.Of = append(step.Of, r.N)
 	}

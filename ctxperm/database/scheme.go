@@ -21,8 +21,8 @@ type scheme struct{ driver *Driver }
 
 var _ revert.AtomicScheme = scheme{}
 
-// Name returns SchemeName.
-func (scheme) Name() string { return SchemeName }
+// Name returns the scheme of the changes of this package.
+func (scheme) Name() string { return schemeName }
 
 // row is a change with the current state of its row.
 type row struct {

@@ -101,14 +101,14 @@ func FuzzInverse(f *testing.F) {
 		f.Add([]byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		inv, err := readInverse(effect.Change{Scheme: SchemeName, Inverse: raw})
+		inv, err := readInverse(effect.Change{Scheme: schemeName, Inverse: raw})
 		if err != nil {
 			return
 		}
 		require.Regexp(t, "^"+regexp.QuoteMeta(StagePrefix)+"[0-9a-f]{32}$", inv.Stage)
 		first, err := inv.encode()
 		require.NoError(t, err)
-		again, err := readInverse(effect.Change{Scheme: SchemeName, Inverse: first})
+		again, err := readInverse(effect.Change{Scheme: schemeName, Inverse: first})
 		require.NoError(t, err)
 		second, err := again.encode()
 		require.NoError(t, err)

@@ -18,8 +18,8 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// SchemeName is the Change.Scheme of every change of this package.
-const SchemeName = "file"
+// schemeName is the Change.Scheme of every change of this package.
+const schemeName = "file"
 
 // The kinds of change.
 const (
@@ -174,7 +174,7 @@ func (v inverse) encode() (json.RawMessage, error) {
 // name is moved and removed.
 func readInverse(c effect.Change) (inverse, error) {
 	var v inverse
-	if c.Scheme != SchemeName {
+	if c.Scheme != schemeName {
 		return v, fmt.Errorf("a change of scheme %q is not one of files", c.Scheme)
 	}
 	if err := canon.Decode(c.Inverse, &v); err != nil {
@@ -190,7 +190,7 @@ func readInverse(c effect.Change) (inverse, error) {
 // change describes the step from one state to another.
 func change(resource, stage string, was, will *record, pre, post effect.Token, folder *folderTimes) (effect.Change, error) {
 	inv, err := inverse{Stage: stage, Was: was, Will: will, Folder: folder}.encode()
-	c := effect.Change{Scheme: SchemeName, Resource: resource, Pre: pre, Post: post, Inverse: inv}
+	c := effect.Change{Scheme: schemeName, Resource: resource, Pre: pre, Post: post, Inverse: inv}
 	switch {
 	case will == nil:
 		c.Kind = kindDelete

@@ -10,10 +10,10 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// Mkdir creates a directory; perm 0 is NewDir. An existing name is fs.ErrExist.
+// Mkdir creates a directory; bits 0 are 0755. An existing name is fs.ErrExist.
 func (f *Files) Mkdir(ctx context.Context, path string, bits fs.FileMode) error {
 	if bits == 0 {
-		bits = NewDir
+		bits = defaultDirMode
 	}
 	if err := checkDirBits(path, bits); err != nil {
 		return err
@@ -38,11 +38,11 @@ func (f *Files) Mkdir(ctx context.Context, path string, bits fs.FileMode) error 
 }
 
 // MkdirAll creates a directory and its missing parents. It authorizes each of
-// them and records all together; bits 0 are NewDir. An existing directory stays
+// them and records all together; bits 0 are 0755. An existing directory stays
 // unchanged.
 func (f *Files) MkdirAll(ctx context.Context, path string, bits fs.FileMode) error {
 	if bits == 0 {
-		bits = NewDir
+		bits = defaultDirMode
 	}
 	if err := checkDirBits(path, bits); err != nil {
 		return err

@@ -126,7 +126,7 @@ func idleSteps(idle []effect.Change, current []changeChain) []effect.Step {
 func (c changeChain) nothing(o effect.Outcome, why string) effect.Step {
 	return effect.Step{
 		Of: c.numbers(), Plan: o, Why: why,
-		Change: effect.Change{Scheme: SchemeName, Resource: c.resource},
+		Change: effect.Change{Scheme: schemeName, Resource: c.resource},
 	}
 }
 

@@ -25,8 +25,8 @@ type scheme struct {
 	host  host.Host
 }
 
-// Name returns SchemeName.
-func (s scheme) Name() string { return SchemeName }
+// Name returns the scheme of the changes of this package.
+func (s scheme) Name() string { return schemeName }
 
 // errNoRoot: the reverting process has no such root, and the folder that was
 // changed is not at its recorded path.

@@ -57,7 +57,7 @@ func TestTreesAreAskedForWhole(t *testing.T) {
 			}
 			require.Equal(t, want, asked)
 			for _, c := range call.Changes() {
-				require.Equal(t, files.SchemeName, c.Scheme)
+				require.Equal(t, "file", c.Scheme)
 			}
 			for _, denied := range want {
 				w := newTestEnv(t)

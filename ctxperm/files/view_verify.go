@@ -87,7 +87,7 @@ func (w callView) Open(ctx context.Context, resource string) (io.ReadCloser, err
 // Before opens the content before the call's first change of the file.
 func (w callView) Before(ctx context.Context, resource string) (io.ReadCloser, error) {
 	for _, c := range w.changes {
-		if c.Resource != resource || c.Scheme != SchemeName {
+		if c.Resource != resource || c.Scheme != schemeName {
 			continue
 		}
 		inv, err := readInverse(c)

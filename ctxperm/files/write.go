@@ -17,13 +17,13 @@ import (
 
 // The permission bits of new files.
 const (
-	DefaultFileMode fs.FileMode = 0o644
-	NewDir          fs.FileMode = 0o755
+	defaultFileMode fs.FileMode = 0o644
+	defaultDirMode  fs.FileMode = 0o755
 )
 
 // WriteOptions configures a write.
 type WriteOptions struct {
-	Perm        fs.FileMode // 0: those of the replaced file, or DefaultFileMode for a new one
+	Perm        fs.FileMode // 0: those of the replaced file, or 0644 for a new one
 	IfAbsent    bool        // an existing file is fs.ErrExist
 	MakeParents bool        // creates missing parents, each with its own change and access
 }
@@ -43,7 +43,7 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 	}
 	defer p.End()
 	if o.MakeParents && parentOf(path) != "." {
-		if err := f.makeDirs(ctx, parentOf(path), NewDir); err != nil {
+		if err := f.makeDirs(ctx, parentOf(path), defaultDirMode); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (o WriteOptions) image(was Version, data []byte) fileImage {
 	case o.Perm != 0:
 		img.Version = img.rebit(o.Perm)
 	case img.fresh:
-		img.Perm = DefaultFileMode
+		img.Perm = defaultFileMode
 	}
 	return img
 }

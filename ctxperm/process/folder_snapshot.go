@@ -116,8 +116,8 @@ type folderSize struct {
 	bytes int64
 }
 
-// ErrFolderTooLarge states that a folder exceeds the limits of a snapshot.
-var ErrFolderTooLarge = errors.New("the folder is too large for a snapshot")
+// errFolderTooLarge states that a folder exceeds the limits of a snapshot.
+var errFolderTooLarge = errors.New("the folder is too large for a snapshot")
 
 // FolderSnapshot is the content of some folders before a program acted for a
 // call. The caller must call RecordChanges, and optionally AuthorizeChanges, or

@@ -33,9 +33,9 @@ func (b *folderSize) add(is fileStamp, most folderSize) error {
 	}
 	switch {
 	case most.names > 0 && b.names > most.names:
-		return fmt.Errorf("%w: it has more than %d names, which is the limit; name the folders that the server works in instead", ErrFolderTooLarge, most.names)
+		return fmt.Errorf("%w: it has more than %d names, which is the limit; name the folders that the server works in instead", errFolderTooLarge, most.names)
 	case most.bytes > 0 && b.bytes > most.bytes:
-		return fmt.Errorf("%w: its files have more than %d bytes, which is the limit; name the folders that the server works in instead", ErrFolderTooLarge, most.bytes)
+		return fmt.Errorf("%w: its files have more than %d bytes, which is the limit; name the folders that the server works in instead", errFolderTooLarge, most.bytes)
 	}
 	return nil
 }

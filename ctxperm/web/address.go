@@ -113,18 +113,18 @@ func embedded(a netip.Addr) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte(b[at : at+4])), true
 }
 
-// AddressError states that a connection to an address was refused.
-type AddressError struct{ Address string }
+// addressError states that a connection to an address was refused.
+type addressError struct{ address string }
 
-func (e *AddressError) Error() string {
-	return fmt.Sprintf("%s is not on the public internet, and no setting allows its network", e.Address)
+func (e *addressError) Error() string {
+	return fmt.Sprintf("%s is not on the public internet, and no setting allows its network", e.address)
 }
 
 // checkAddress decides one connection by its address, immediately before the
 // dial. A network does not include a cloud service in it: that needs its own
 // entry.
 func checkAddress(hostport string, allowed []Network) error {
-	refused := &AddressError{Address: hostport}
+	refused := &addressError{address: hostport}
 	ap, err := netip.ParseAddrPort(hostport)
 	if err != nil || ap.Addr().Zone() != "" {
 		return refused

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// ErrMediaType states that the client does not read the media type of a
+// errMediaType states that the client does not read the media type of a
 // response.
-var ErrMediaType = errors.New("the answer is of a media type that is not read")
+var errMediaType = errors.New("the answer is of a media type that is not read")
 
-// ErrTooLarge states that a response exceeds its limit, or the limit of its
+// errTooLarge states that a response exceeds its limit, or the limit of its
 // decompression ratio.
-var ErrTooLarge = errors.New("the answer is too large")
+var errTooLarge = errors.New("the answer is too large")
 
 // countingReader counts the bytes of a response as received. These are bounded
 // too, because endless compressed data can decompress to nothing.
@@ -29,7 +29,7 @@ type countingReader struct {
 
 func (c *countingReader) Read(p []byte) (int, error) {
 	if c.n > c.limit {
-		return 0, fmt.Errorf("%w: more than %d bytes, as it is packed", ErrTooLarge, c.limit)
+		return 0, fmt.Errorf("%w: more than %d bytes, as it is packed", errTooLarge, c.limit)
 	}
 	n, err := c.r.Read(p)
 	c.n += int64(n)
@@ -57,7 +57,7 @@ func (c *Client) readBody(resp *http.Response) ([]byte, error) {
 		if !IsReadMethod(resp.Request.Method) || resp.StatusCode > 299 {
 			return nil, nil // the status suffices
 		}
-		return nil, fmt.Errorf("%w; valid are %s", ErrMediaType, strings.Join(c.opts.Media, ", "))
+		return nil, fmt.Errorf("%w; valid are %s", errMediaType, strings.Join(c.opts.Media, ", "))
 	}
 	return readPacked(resp, c.opts.MaxBody, c.opts.MaxRatio)
 }
@@ -69,7 +69,7 @@ func readPacked(resp *http.Response, limit int64, ratio int) ([]byte, error) {
 	switch e := strings.ToLower(strings.TrimSpace(strings.Join(encodings, ","))); e {
 	case "", "identity":
 		if resp.ContentLength > limit {
-			return nil, fmt.Errorf("%w: it says that it has %d bytes; at most %d are read", ErrTooLarge, resp.ContentLength, limit)
+			return nil, fmt.Errorf("%w: it says that it has %d bytes; at most %d are read", errTooLarge, resp.ContentLength, limit)
 		}
 	case "gzip", "x-gzip":
 		packed, err := gzip.NewReader(raw)
@@ -91,9 +91,9 @@ func readPacked(resp *http.Response, limit int64, ratio int) ([]byte, error) {
 		size := int64(len(out))
 		switch {
 		case size > limit:
-			return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
+			return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, limit)
 		case size > ratioFloor && size > raw.n*int64(ratio):
-			return nil, fmt.Errorf("%w: it grows to more than %d times its size when it is unpacked", ErrTooLarge, ratio)
+			return nil, fmt.Errorf("%w: it grows to more than %d times its size when it is unpacked", errTooLarge, ratio)
 		case errors.Is(err, io.EOF):
 			return out, nil
 		case err != nil:

@@ -166,7 +166,7 @@ func (c *Client) Schemes() []revert.Scheme { return []revert.Scheme{scheme{c}} }
 // the name.
 func (c *Client) guard(_ context.Context, network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
-		return &AddressError{Address: network}
+		return &addressError{address: network}
 	}
 	return checkAddress(address, c.opts.Allow)
 }
@@ -241,7 +241,7 @@ func (c *Client) send(ctx context.Context, x exchange) (Response, error) {
 // plainError returns an error without the URL, whose query can be secret. A
 // refused address is a denial.
 func plainError(err error) error {
-	var refused *AddressError
+	var refused *addressError
 	var failed *url.Error
 	switch {
 	case errors.As(err, &refused):

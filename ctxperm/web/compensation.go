@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/revert/effect"
 )
 
-// SchemeName is the scheme of changes that requests make.
-const SchemeName = "http"
+// schemeName is the scheme of changes that requests make.
+const schemeName = "http"
 
 // Compensation describes, as data, how the effect of a request is reverted: by
 // another request to the item that it made or changed. It is on the journal

@@ -15,12 +15,12 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// ErrConflict states that another client changed the item concurrently, and
+// errConflict states that another client changed the item concurrently, and
 // that the request had no effect.
-var ErrConflict = errors.New("the item changed concurrently")
+var errConflict = errors.New("the item changed concurrently")
 
-// ErrOutcomeUnknown states that it is unknown whether a request had its effect.
-var ErrOutcomeUnknown = errors.New("the request was sent, and its response was lost")
+// errOutcomeUnknown states that it is unknown whether a request had its effect.
+var errOutcomeUnknown = errors.New("the request was sent, and its response was lost")
 
 // effect sends a request that can change something. In this order, "=>" being a
 // barrier:
@@ -52,7 +52,7 @@ func (s *outgoingRequest) effect(ctx context.Context) (Response, error) {
 			e.nothing()
 			return Response{}, err
 		}
-		return Response{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+		return Response{}, fmt.Errorf("%w: %w", errOutcomeUnknown, err)
 	}
 	resp = s.clean(resp)
 	return resp, e.settle(ctx, resp)
@@ -179,7 +179,7 @@ func (e *recordedEffect) intend(ctx context.Context, blobs []journal.Blob) error
 	if u := e.req.Compensation; u != nil && u.Replays && e.req.Key != "" && u.open() {
 		e.inv.Again = &replayRequest{Method: e.req.Method, URL: e.to.String(), Header: e.req.Headers, Body: e.req.Body}
 	}
-	change := effect.Change{Scheme: SchemeName, Kind: strings.ToLower(e.req.Method), Pre: e.pre}
+	change := effect.Change{Scheme: schemeName, Kind: strings.ToLower(e.req.Method), Pre: e.pre}
 	made := e.item == nil && e.req.Compensation != nil
 	if sent := members(e.req.Body); len(sent) <= maxMembers && (made || e.item != nil && e.item.resource == e.to.resource) {
 		e.inv.Holds = sent
@@ -224,7 +224,7 @@ func (e *recordedEffect) settle(ctx context.Context, resp Response) error {
 	switch {
 	case resp.Status == http.StatusPreconditionFailed && e.x.header.Get("If-Match")+e.x.header.Get("If-None-Match") != "":
 		e.nothing()
-		return fmt.Errorf("%s %s: %w", e.req.Method, e.to.Masked(), ErrConflict)
+		return fmt.Errorf("%s %s: %w", e.req.Method, e.to.Masked(), errConflict)
 	case resp.Status >= 400 && resp.Status < 500 && resp.Status != http.StatusRequestTimeout:
 		e.nothing() // the service refused it
 		return nil
@@ -232,7 +232,7 @@ func (e *recordedEffect) settle(ctx context.Context, resp Response) error {
 		if e.req.Compensation == nil {
 			return nil // the change states that the version is unknown
 		}
-		return fmt.Errorf("%s %s: %w: the service answered %d", e.req.Method, e.to.Masked(), ErrOutcomeUnknown, resp.Status)
+		return fmt.Errorf("%s %s: %w: the service answered %d", e.req.Method, e.to.Masked(), errOutcomeUnknown, resp.Status)
 	case e.req.Compensation == nil:
 		e.permit.RecordVersions(e.n, sent)
 		return nil
@@ -250,7 +250,7 @@ func (e *recordedEffect) settle(ctx context.Context, resp Response) error {
 func (e *recordedEffect) settleMade(ctx context.Context, resp Response) error {
 	g, err := e.req.Compensation.goalOf(resp.Body, e.to)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w: the answer does not tell what was made: %w", e.req.Method, e.to.Masked(), ErrOutcomeUnknown, err)
+		return fmt.Errorf("%s %s: %w: the answer does not tell what was made: %w", e.req.Method, e.to.Masked(), errOutcomeUnknown, err)
 	}
 	now, err := e.after(ctx, g.item, resp)
 	if err != nil {
@@ -258,9 +258,9 @@ func (e *recordedEffect) settleMade(ctx context.Context, resp Response) error {
 	}
 	inv := e.inv
 	inv.Item, inv.Back, inv.Made, inv.Again, inv.Holds = g.item.String(), g.back.String(), true, nil, nil
-	made := effect.Change{Scheme: SchemeName, Resource: g.item.resource.String(), Kind: "create", Pre: effect.Absent, Post: now}
+	made := effect.Change{Scheme: schemeName, Resource: g.item.resource.String(), Kind: "create", Pre: effect.Absent, Post: now}
 	if _, err := e.record(ctx, made, inv, nil); err != nil {
-		return fmt.Errorf("%w: what it made could not be written down: %w", ErrOutcomeUnknown, err)
+		return fmt.Errorf("%w: what it made could not be written down: %w", errOutcomeUnknown, err)
 	}
 	e.permit.RecordVersions(e.n, sent)
 	return nil
@@ -272,7 +272,7 @@ func (e *recordedEffect) settleMade(ctx context.Context, resp Response) error {
 func (e *recordedEffect) after(ctx context.Context, item Target, resp Response) (effect.Token, error) {
 	now, err := e.version(ctx, item)
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s cannot be looked at: %w", e.req.Method, e.to.Masked(), ErrOutcomeUnknown, item.Masked(), err)
+		return "", fmt.Errorf("%s %s: %w: %s cannot be looked at: %w", e.req.Method, e.to.Masked(), errOutcomeUnknown, item.Masked(), err)
 	}
 	opaque := func(etag string) string { return strings.TrimPrefix(etag, "W/") }
 	if ours := resp.Header.Get("Etag"); ours != "" && opaque(ours) != opaque(now.etag) && now.etag != "" && e.req.Method != http.MethodDelete {

@@ -168,7 +168,7 @@ func FuzzInverse(f *testing.F) {
 	}
 	f.Add([]byte(`{"method":"POST","url":"https://a.b/","URL":"https://c.d/"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		inv, to, err := readInverse(effect.Change{Scheme: SchemeName, Inverse: raw})
+		inv, to, err := readInverse(effect.Change{Scheme: schemeName, Inverse: raw})
 		if err != nil {
 			return
 		}
@@ -179,7 +179,7 @@ func FuzzInverse(f *testing.F) {
 		if err != nil {
 			return // a year that JSON cannot represent
 		}
-		same, there, err := readInverse(effect.Change{Scheme: SchemeName, Inverse: first})
+		same, there, err := readInverse(effect.Change{Scheme: schemeName, Inverse: first})
 		require.NoError(t, err)
 		require.Equal(t, to, there)
 		second, err := canon.Marshal(same)

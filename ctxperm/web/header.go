@@ -32,9 +32,9 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// CheckHeader returns ErrInvalid, with the reason, for a header that a caller
+// checkHeader returns ErrInvalid, with the reason, for a header that a caller
 // cannot set.
-func CheckHeader(name, value string) error {
+func checkHeader(name, value string) error {
 	// Servers behind a gateway treat underscores and dashes as equal.
 	plain := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 	switch {
@@ -63,7 +63,7 @@ func headersOf(in map[string]string) (http.Header, error) {
 	out := http.Header{}
 	total := 0
 	for name, value := range in {
-		if err := CheckHeader(name, value); err != nil {
+		if err := checkHeader(name, value); err != nil {
 			return nil, err
 		}
 		key := textproto.CanonicalMIMEHeaderKey(name)

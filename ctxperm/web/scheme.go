@@ -21,8 +21,8 @@ import (
 // call left.
 type scheme struct{ *Client }
 
-// Name returns SchemeName.
-func (scheme) Name() string { return SchemeName }
+// Name returns the scheme of the changes of this package.
+func (scheme) Name() string { return schemeName }
 
 // restoredVersions caches what a revert restored: the new version of the
 // service replaces the intended one. Another process, which does not know it,
@@ -199,7 +199,7 @@ func (s scheme) same(resource string, now version, meant effect.Token) bool {
 func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (steps []effect.Step, _ []journal.Blob, _ error) {
 	made := map[string]bool{} // URLs of requests with a later change of the call for their effect
 	for _, c := range slices.Backward(changes) {
-		step := effect.Step{Of: []int{c.N}, Change: effect.Change{Scheme: SchemeName, Resource: c.Resource, Pre: c.Post}}
+		step := effect.Step{Of: []int{c.N}, Change: effect.Change{Scheme: schemeName, Resource: c.Resource, Pre: c.Post}}
 		inv, to, err := readInverse(c)
 		switch {
 		case err != nil:
@@ -334,7 +334,7 @@ func (s scheme) counter(step *effect.Step, c effect.Change, inv inverse, g *comp
 		return
 	}
 	step.Plan = effect.Restored
-	step.Change = effect.Change{N: c.N, Scheme: SchemeName, Resource: c.Resource, Kind: kind, Pre: step.Change.Pre, Post: post, Inverse: raw}
+	step.Change = effect.Change{N: c.N, Scheme: schemeName, Resource: c.Resource, Kind: kind, Pre: step.Change.Pre, Post: post, Inverse: raw}
 }
 
 // Apply sends one planned request, only if the item still has the planned

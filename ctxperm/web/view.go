@@ -26,7 +26,7 @@ type callView struct {
 // resources, because it has no access to the network.
 func (w callView) change(resource string) (effect.Change, error) {
 	for i := len(w.changes) - 1; i >= 0; i-- {
-		if c := w.changes[i]; c.Scheme == SchemeName && c.Resource == resource {
+		if c := w.changes[i]; c.Scheme == schemeName && c.Resource == resource {
 			return c, nil
 		}
 	}

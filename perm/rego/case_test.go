@@ -121,7 +121,7 @@ func describe(d perm.Decision, err error) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, d.Effect())
 	if err != nil {
-		for _, sentinel := range []error{rego.ErrSteps, rego.ErrTimeout, rego.ErrEvaluation, rego.ErrInput} {
+		for _, sentinel := range []error{rego.ErrSteps, perm.ErrTimeout, rego.ErrEvaluation, rego.ErrInput} {
 			if errors.Is(err, sentinel) {
 				fmt.Fprintln(&b, "error", err)
 			}

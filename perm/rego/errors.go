@@ -14,10 +14,10 @@ var (
 	// ErrSteps states that the rules exceeded Options.Steps. It does not depend
 	// on the machine.
 	ErrSteps = errors.New("rego: the policy needs more evaluation steps than a decision may take")
-	// ErrTimeout states that the decision took longer than Options.Timeout. It
+	// errTimeout states that the decision took longer than Options.Timeout. It
 	// wraps perm.ErrTimeout. The machine was busy, or a built-in had too much
 	// to do.
-	ErrTimeout = fmt.Errorf("rego: %w", perm.ErrTimeout)
+	errTimeout = fmt.Errorf("rego: %w", perm.ErrTimeout)
 	// ErrEvaluation states that a rule failed. A built-in got an unsupported
 	// value, rules contradicted each other, or a reason was not text.
 	ErrEvaluation = errors.New("rego: the policy could not be evaluated")

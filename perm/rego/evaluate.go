@@ -41,7 +41,7 @@ func (e *Engine) evaluate(ctx context.Context, rules *ruleset, body ast.Body, in
 		return nil, err
 	}
 	defer leave()
-	timed, stop := context.WithTimeoutCause(ctx, e.deadline, ErrTimeout)
+	timed, stop := context.WithTimeoutCause(ctx, e.deadline, errTimeout)
 	defer stop()
 	counted := &steps{most: e.steps}
 	got, err := rules.ask(timed, body, input, counted, follow)
@@ -98,7 +98,7 @@ func (t evalSlots) enter(ctx context.Context) (leave func(), err error) {
 // cancelled returns why a context is done.
 func cancelled(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	if errors.Is(cause, ErrTimeout) {
+	if errors.Is(cause, errTimeout) {
 		return cause
 	}
 	return fmt.Errorf("rego: the request was given up before the policy answered: %w", cause)

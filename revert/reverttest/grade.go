@@ -12,8 +12,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// KitVersion is the version of the grading rules.
-const KitVersion = 1
+// kitVersion is the version of the grading rules.
+const kitVersion = 1
 
 // Config is the input of Grade.
 type Config struct {

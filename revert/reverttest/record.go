@@ -18,7 +18,7 @@ import (
 
 // Record returns the grade as a file stores it, with the build that gave it.
 func (r Result) Record() (provenance.GradeRecord, error) {
-	rec := provenance.GradeRecord{Tool: r.Tool, Digest: r.Digest, Grade: r.Grade, Kit: KitVersion, Seed: r.Seed, Runs: r.Runs, Build: build()}
+	rec := provenance.GradeRecord{Tool: r.Tool, Digest: r.Digest, Grade: r.Grade, Kit: kitVersion, Seed: r.Seed, Runs: r.Runs, Build: build()}
 	if r.Against != nil {
 		rec.Against = r.Against.What
 	}
@@ -49,15 +49,15 @@ func build() provenance.GradeBuild {
 
 // The environment variables of [Test] and [SaveGrades].
 const (
-	OnlyEnv   = "REVERTTEST_ONLY"   // the name of one run: Test tries that alone, and prints its trace
-	UpdateEnv = "REVERTTEST_UPDATE" // not empty: SaveGrades writes the file
+	onlyEnv   = "REVERTTEST_ONLY"   // the name of one run: Test tries that alone, and prints its trace
+	updateEnv = "REVERTTEST_UPDATE" // not empty: SaveGrades writes the file
 )
 
 // Test grades a tool. It fails the test if the grade is worse than the wanted
 // one, with the finding that prevents it and the command that repeats it.
 func Test(t testing.TB, of tool.Tool, want provenance.Grade, c Config) Result {
 	t.Helper()
-	if only := os.Getenv(OnlyEnv); only != "" {
+	if only := os.Getenv(onlyEnv); only != "" {
 		c.Only = only
 	}
 	r, err := Grade(of, c)
@@ -87,7 +87,7 @@ func reproduce(t testing.TB, r Result) string {
 	for i, name := range names {
 		names[i] = "^" + name + "$"
 	}
-	return fmt.Sprintf("\nagain: %s='%s' go test -v -run '%s' .", OnlyEnv, r.Against.Run, strings.Join(names, "/"))
+	return fmt.Sprintf("\nagain: %s='%s' go test -v -run '%s' .", onlyEnv, r.Against.Run, strings.Join(names, "/"))
 }
 
 // SaveGrades compares a file of grades with the results. It fails the test if a
@@ -95,7 +95,7 @@ func reproduce(t testing.TB, r Result) string {
 // REVERTTEST_UPDATE is set, it writes the file and keeps unchanged grades.
 func SaveGrades(t testing.TB, file string, results ...Result) {
 	t.Helper()
-	if os.Getenv(OnlyEnv) != "" {
+	if os.Getenv(onlyEnv) != "" {
 		return
 	}
 	var was []provenance.GradeRecord
@@ -103,7 +103,7 @@ func SaveGrades(t testing.TB, file string, results ...Result) {
 	if err == nil {
 		was, err = provenance.ReadGrades(data)
 	}
-	update := os.Getenv(UpdateEnv) != ""
+	update := os.Getenv(updateEnv) != ""
 	if err != nil && !update {
 		t.Errorf("%v%s", err, mend(t))
 		return
@@ -127,7 +127,7 @@ func SaveGrades(t testing.TB, file string, results ...Result) {
 	}
 	if update {
 		for i := range now {
-			if now[i].Build.Revision == "" && now[i].Kit == KitVersion {
+			if now[i].Build.Revision == "" && now[i].Kit == kitVersion {
 				now[i] = fromGit(t, now[i], filepath.Base(file))
 			}
 		}
@@ -165,10 +165,10 @@ func fromGit(t testing.TB, r provenance.GradeRecord, grades string) provenance.G
 }
 
 func mend(t testing.TB) string {
-	if os.Getenv(UpdateEnv) != "" {
+	if os.Getenv(updateEnv) != "" {
 		return ""
 	}
-	return fmt.Sprintf("; to write what was found: %s=1 go test -run '^%s$' .", UpdateEnv, strings.Split(t.Name(), "/")[0])
+	return fmt.Sprintf("; to write what was found: %s=1 go test -run '^%s$' .", updateEnv, strings.Split(t.Name(), "/")[0])
 }
 
 func save(file string, records []provenance.GradeRecord) error {

@@ -46,7 +46,7 @@ func TestTest(t *testing.T) {
 	reverttest.Test(w, forgets, provenance.NotUndoable, c)
 	require.Empty(t, w.failed)
 
-	t.Setenv(reverttest.OnlyEnv, "0/5-died")
+	t.Setenv("REVERTTEST_ONLY", "0/5-died")
 	for range 2 {
 		w = &watched{TB: t}
 		reverttest.Test(w, forgets, provenance.Compensable, c)
@@ -68,7 +68,7 @@ func TestKeep(t *testing.T) {
 	one := reverttest.Result{Tool: "one", Digest: "sha256:1", Grade: provenance.CrashUndoable}
 	two := reverttest.Result{Tool: "two", Digest: "sha256:2", Grade: provenance.Compensable, Against: &reverttest.Finding{What: "traces"}}
 	require.Contains(t, keep(one), "no such file")
-	t.Setenv(reverttest.UpdateEnv, "1")
+	t.Setenv("REVERTTEST_UPDATE", "1")
 	require.Empty(t, keep(one, two))
 	written, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestKeep(t *testing.T) {
 	again, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, string(written), string(again), "grades that stand are left as they are")
-	t.Setenv(reverttest.UpdateEnv, "")
+	t.Setenv("REVERTTEST_UPDATE", "")
 	require.Empty(t, keep(one, two))
 	require.Contains(t, keep(one), "holds a grade of tool two")
 	worse := one

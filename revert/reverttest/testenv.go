@@ -49,8 +49,8 @@ type TestEnv struct {
 	Close func() error
 }
 
-// ErrConnectionLost is returned for a request whose response is lost.
-var ErrConnectionLost = errors.New("the connection broke")
+// errConnectionLost is returned for a request whose response is lost.
+var errConnectionLost = errors.New("the connection broke")
 
 // Wire connects a tool to its environment. The fakes of the environment call it
 // for each effect. It lets the effect happen, or not, or later, as the fault of
@@ -77,11 +77,11 @@ func (w *Wire) Send(ctx context.Context, what string, effect func()) error {
 		stop(p)
 	case faultAction(delayed):
 		p.run.later(what, effect)
-		return ErrConnectionLost
+		return errConnectionLost
 	case faultAction(void):
 		return nil
 	case faultAction(lost):
-		return ErrConnectionLost
+		return errConnectionLost
 	default:
 		if p.ended() {
 			stop(p)
@@ -113,7 +113,7 @@ func (w *Wire) Do(ctx context.Context, what string, effect func()) error {
 
 func (w *Wire) after(p *process, what string) error {
 	if p.at(answers, what) == faultAction(lost) {
-		return ErrConnectionLost
+		return errConnectionLost
 	}
 	if p.ended() {
 		stop(p)
