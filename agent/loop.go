@@ -99,6 +99,8 @@ type Conversation struct {
 	// Response is the unchanged body of the model's last response, including
 	// the provider's usage data.
 	Response json.RawMessage `json:"response,omitempty"`
+	// Answer is the text of Response, if Response is the model's answer.
+	Answer string `json:"answer,omitempty"`
 	// Open reports that the calls of Response are not answered yet, and that
 	// Response is not in Messages.
 	Open bool `json:"open,omitempty"`
@@ -122,11 +124,12 @@ type Conversation struct {
 }
 
 // Run calls the model and runs its calls in a transaction, until it calls
-// nothing. Its answer is then the last of the messages, and the error is nil.
-// Run returns a conversation that ends with an answer unchanged; append the
-// user's next message to continue it. The returned conversation is valid also
-// with an error, and can be run again. Run does not repeat calls, because each
-// call ID contains the conversation, the turn and the request.
+// nothing. Its answer is then the last of the messages, with its text in
+// Answer, and the error is nil. Run returns a conversation that ends with an
+// answer unchanged; append the user's next message to continue it. The returned
+// conversation is valid also with an error, and can be run again. Run does not
+// repeat calls, because each call ID contains the conversation, the turn and
+// the request.
 //
 // A call that waits for an approval ends the run with tool.ErrPending, before
 // the model gets an answer and before the later calls of the turn run. After an
@@ -153,6 +156,21 @@ func (l Loop) Run(ctx context.Context, tx *Txn, c Conversation) (Conversation, e
 	}
 }
 
+// Ask appends a text of the user to a conversation, which can be new or ended
+// with an answer, and runs it as Run does. It returns an error, and changes
+// nothing, if calls of the last turn are open: Run continues those.
+func (l Loop) Ask(ctx context.Context, tx *Txn, c Conversation, text string) (Conversation, error) {
+	if c.Open {
+		return c, errors.New("agent: loop: the calls of the last turn are open; continue with Run")
+	}
+	messages, err := l.Adapter.UserMessage(c.Messages, text)
+	if err != nil {
+		return c, fmt.Errorf("agent: loop: %w", err)
+	}
+	c.Messages = messages
+	return l.Run(ctx, tx, c)
+}
+
 // loopRun is one run of a loop.
 type loopRun struct {
 	Loop
@@ -167,15 +185,15 @@ func (r *loopRun) begin() error {
 	case r.tx == nil:
 		return errors.New("there is no transaction to run calls in")
 	case r.CallModel == nil:
-		return errors.New("Next is missing: the loop calls no model itself")
+		return errors.New("CallModel is missing: the loop calls no model itself")
 	case r.Order > FullyConcurrent:
-		return fmt.Errorf("unknown order %d; valid are ReadsTogether, InSequence, AllTogether", r.Order)
+		return fmt.Errorf("unknown order %d; valid are ConcurrentReads, Sequential, FullyConcurrent", r.Order)
 	case len(r.c.Messages) == 0:
 		return errors.New("the conversation has no messages; it begins with what the user says")
 	case r.c.Format != "" && r.c.Format != r.Adapter.Format():
 		return fmt.Errorf("the conversation is in the format %s, and the adapter speaks %s", r.c.Format, r.Adapter.Format())
 	case r.c.Open && r.c.Txn != r.tx.ID():
-		return fmt.Errorf("the conversation is in the midst of a turn in transaction %s, and this is %s; Runtime.Open finds it again",
+		return fmt.Errorf("the conversation is in the midst of a turn in transaction %s, and this is %s; Runtime.ResumeTxn returns it",
 			r.c.Txn, r.tx.ID())
 	}
 	if err := r.Limits.check(); err != nil {
@@ -238,7 +256,7 @@ func (r *loopRun) ask(ctx context.Context) error {
 	if _, err := r.Adapter.Turn(response); err != nil {
 		return err
 	}
-	r.c.Response, r.c.Open, r.c.Waiting = response, true, nil
+	r.c.Response, r.c.Answer, r.c.Open, r.c.Waiting = response, "", true, nil
 	r.c.Turns++
 	return r.keep(ctx)
 }

@@ -149,7 +149,7 @@ func TestLoopRefusesWhatItCannotDo(t *testing.T) {
 	b := newLoopBench(t, wire.Anthropic, []fakemodel.Turn{spoken("Done.")})
 	tx := begin(t, b.s)
 	for want, change := range map[string]func(*agent.Loop, *agent.Conversation){
-		"Next is missing":      func(l *agent.Loop, _ *agent.Conversation) { l.CallModel = nil },
+		"CallModel is missing": func(l *agent.Loop, _ *agent.Conversation) { l.CallModel = nil },
 		"unknown order":        func(l *agent.Loop, _ *agent.Conversation) { l.Order = 9 },
 		"no messages":          func(_ *agent.Loop, c *agent.Conversation) { c.Messages = nil },
 		"in the format gemini": func(_ *agent.Loop, c *agent.Conversation) { c.Format = wire.Gemini },

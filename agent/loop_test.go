@@ -150,10 +150,36 @@ func TestLoopConverses(t *testing.T) {
 		require.Contains(t, b.model.Told()[4].Text, `there is no tool "nothing"`)
 		require.Contains(t, b.model.Told()[6].Text, "the rule of the house")
 		require.Contains(t, string(c.Messages[len(c.Messages)-1]), "Done.", "the answer is the last of the history")
+		require.Equal(t, "Done.", c.Answer)
 		require.Regexp(t, "_tokens|TokenCount|totalTokens|eval_count", string(c.Response), "usage comes with it")
 		require.Equal(t, 3, c.Turns)
 		require.Equal(t, 6, c.Calls)
 		require.False(t, c.Open)
+	})
+}
+
+// TestAsk checks that Ask begins a conversation, continues one that was answered,
+// and refuses one whose calls are open.
+func TestAsk(t *testing.T) {
+	formats(t, func(t *testing.T, f wire.Format) {
+		ctx := context.Background()
+		b := newLoopBench(t, f, []fakemodel.Turn{spoken("", call("look", `{"n":1}`)), spoken("One."), spoken("", call("look", `{"n":2}`)), spoken("Two."), spoken("", call("ask", `{"n":3}`))})
+		tx := begin(t, b.s)
+		c, err := b.loop.Ask(ctx, tx, agent.Conversation{}, "First?")
+		require.NoError(t, err)
+		require.Equal(t, "One.", c.Answer)
+		c, err = b.loop.Ask(ctx, tx, c, "Second?")
+		require.NoError(t, err)
+		require.Equal(t, "Two.", c.Answer)
+		require.Equal(t, []string{`look {"n":1}`, `look {"n":2}`}, b.ran)
+		c, err = b.loop.Ask(ctx, tx, c, "Third?")
+		require.ErrorIs(t, err, tool.ErrPending)
+		require.Empty(t, c.Answer, "an answer belongs to its question")
+		same, err := b.loop.Ask(ctx, tx, c, "Fourth?")
+		require.ErrorContains(t, err, "continue with Run")
+		require.Equal(t, c, same)
+		_, err = agent.Loop{}.Ask(ctx, tx, agent.Conversation{}, "x")
+		require.Error(t, err)
 	})
 }
 

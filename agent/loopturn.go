@@ -56,13 +56,14 @@ func (r *loopRun) silent(ctx context.Context, turn wire.Turn) (over bool, err er
 		r.c.Stopped = "the turn was cut short, or ended for an unknown reason"
 		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s: %w", r.c.Stopped, ErrIncompleteTurn))
 	case r.c.Stopped != "":
+		r.c.Answer = turn.Text
 		return false, errors.Join(r.close(ctx, turn, nil), fmt.Errorf("%s; the model has answered without further calls: %w", r.c.Stopped, ErrLoopLimit))
 	case owed.Tool != "":
 		return false, r.correct(ctx, turn, fmt.Sprintf("Call the tool %q now. That is required before anything else.", owed.Tool), ErrToolChoice)
 	case owed.Mode == wire.Required:
 		return false, r.correct(ctx, turn, "Call a tool now. At least one call is required before you answer.", ErrToolChoice)
 	}
-	r.c.Answered = len(r.c.Messages) + len(turn.Messages)
+	r.c.Answer, r.c.Answered = turn.Text, len(r.c.Messages)+len(turn.Messages)
 	return true, r.close(ctx, turn, nil)
 }
 

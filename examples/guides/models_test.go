@@ -99,7 +99,7 @@ func TestLoop(t *testing.T) {
 	tools := []tool.Tool{upper(t)}
 	rt, _ := runtime(t, agent.Tools(tools...))
 	session := session(t, rt)
-	user := json.RawMessage(`{"role":"user","content":"Shout hi."}`)
+	question := "Shout hi."
 	send := func(_ context.Context, messages []json.RawMessage, _ map[string]json.RawMessage) (json.RawMessage, error) {
 		if len(messages) == 1 {
 			return json.RawMessage(calling), nil
@@ -117,15 +117,16 @@ func TestLoop(t *testing.T) {
 		},
 		Save: save, // makes the conversation durable; may be left out
 	}
-	c := agent.Conversation{Messages: []json.RawMessage{user}} // what the user says, in the provider's shape
+	var c agent.Conversation
 	txn, err := session.Update(ctx, func(tx *agent.Txn) (err error) {
-		c, err = loop.Run(ctx, tx, c)
-		return err // commits on an answer; reverts on an error; stays open for approval
+		c, err = loop.Ask(ctx, tx, c, question) // c.Answer is the answer
+		return err                              // commits on an answer; reverts on an error; stays open for approval
 	})
 	// end of guide
 	require.NoError(t, err)
 	require.NotEmpty(t, txn)
 	require.Len(t, c.Messages, 4)
+	require.NotEmpty(t, c.Answer)
 	require.Positive(t, kept)
 }
 

@@ -59,7 +59,8 @@ func anthropicTurn(raw json.RawMessage) (t turn, err error) {
 		[]string{"tool_use", "end_turn", "stop_sequence", "pause_turn"}, []string{"max_tokens", "model_context_window_exceeded"})
 	t.paused = message.text("stop_reason") == "pause_turn"
 	if message["content"][0] == '"' {
-		return t, nil // a text alone
+		t.text = message.text("content") // a text alone
+		return t, nil
 	}
 	blocks, err := message.array("content")
 	if err != nil {
@@ -70,7 +71,10 @@ func anthropicTurn(raw json.RawMessage) (t turn, err error) {
 		if err != nil {
 			return t, fmt.Errorf("a block of the content is %w", err)
 		}
-		if block.text("type") == "tool_use" {
+		switch block.text("type") {
+		case "text":
+			t.text += block.text("text")
+		case "tool_use":
 			t.calls = append(t.calls, wireCall{id: block.text("id"), name: block.text("name"), args: block["input"]})
 		}
 	}

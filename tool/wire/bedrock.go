@@ -77,6 +77,7 @@ func bedrockTurn(raw json.RawMessage) (t turn, err error) {
 			return t, fmt.Errorf("a block of the content is %w", err)
 		}
 		if block["toolUse"] == nil {
+			t.text += block.text("text")
 			continue
 		}
 		use, err := block.object("toolUse")

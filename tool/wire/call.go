@@ -40,6 +40,7 @@ func (c Call) Refused() tool.Outcome {
 
 // turn is what a format finds in an assistant's turn.
 type turn struct {
+	text      string
 	calls     []wireCall
 	end       stopReason
 	paused    bool

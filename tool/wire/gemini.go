@@ -80,8 +80,11 @@ func geminiTurn(raw json.RawMessage) (t turn, err error) {
 		if err != nil {
 			return t, fmt.Errorf("a part is %w", err)
 		}
-		if part["functionCall"] != nil {
+		switch {
+		case part["functionCall"] != nil:
 			t.calls = append(t.calls, geminiCall(part))
+		case string(part["thought"]) != "true":
+			t.text += part.text("text")
 		}
 	}
 	return t, nil

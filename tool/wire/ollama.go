@@ -62,6 +62,7 @@ func ollamaTurn(raw json.RawMessage) (t turn, err error) {
 	if message.text("role") != "assistant" {
 		return t, errors.New(`want the body of a response with "message", or the message of an assistant`)
 	}
+	t.text = message.text("content")
 	list, err := message.array("tool_calls")
 	if err != nil {
 		return t, err

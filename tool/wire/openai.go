@@ -58,6 +58,7 @@ func chatTurn(raw json.RawMessage) (t turn, err error) {
 	if message.text("role") != "assistant" {
 		return t, errors.New(`want the body of a response with "choices", or the message of an assistant`)
 	}
+	t.text = message.text("content")
 	list, err := message.array("tool_calls")
 	if err != nil {
 		return t, err

@@ -56,6 +56,9 @@ func responsesTurn(raw json.RawMessage) (t turn, err error) {
 		if err != nil {
 			return t, fmt.Errorf("an item of the output is %w", err)
 		}
+		if item.text("type") == "message" {
+			t.text += responsesText(item)
+		}
 		if item.text("type") != "function_call" {
 			continue
 		}
@@ -66,6 +69,17 @@ func responsesTurn(raw json.RawMessage) (t turn, err error) {
 		t.calls = append(t.calls, f)
 	}
 	return t, nil
+}
+
+// responsesText returns the text of a message. It skips what is no text.
+func responsesText(message object) (text string) {
+	parts, _ := message.array("content")
+	for _, raw := range parts {
+		if part, err := readObject(raw); err == nil && part.text("type") == "output_text" {
+			text += part.text("text")
+		}
+	}
+	return text
 }
 
 // responsesKept returns every item of the output, of any type.

@@ -13,6 +13,7 @@ import (
 // Turn is one turn of a model.
 type Turn struct {
 	Messages []json.RawMessage // what goes into the history: the provider's own bytes, also where the response held more
+	Text     string            // the model's text, without its reasoning
 	Calls    []Call            // in the order of the turn
 	// Complete reports whether the model ended the turn as it meant to.
 	// Otherwise a limit or a filter ended it, or an unknown reason.
@@ -36,13 +37,13 @@ func (a Adapter) Turn(raw json.RawMessage) (Turn, error) {
 		return Turn{}, fmt.Errorf("wire: no turn of the format %s: %w", a.format, err)
 	}
 	return Turn{
-		Messages: kept, Calls: calls, Complete: t.end == whole && !t.malformed && !t.paused,
+		Messages: kept, Text: t.text, Calls: calls, Complete: t.end == whole && !t.malformed && !t.paused,
 		Paused: t.paused && len(calls) == 0, Malformed: t.malformed && len(calls) == 0,
 	}, nil
 }
 
 // UserMessage returns the messages with a text of the user after them. Where the format has roles take turns, it joins the message
-// that ends them, which is one that Results or Say has made.
+// that ends them, which is one that Results or UserMessage has made.
 func (a Adapter) UserMessage(messages []json.RawMessage, text string) ([]json.RawMessage, error) {
 	if a.format == "" {
 		return nil, errZero

@@ -70,6 +70,29 @@ func TestTurnTellsHowItEnded(t *testing.T) {
 	}
 }
 
+// TestTextOfATurn checks that the text of a turn has all parts of the answer, and
+// no reasoning.
+func TestTextOfATurn(t *testing.T) {
+	for f, bodies := range map[Format][]string{
+		OpenAIChat: {`{"choices":[{"message":{"role":"assistant","content":"Tea is 4.","reasoning_content":"hm"},"finish_reason":"stop"}]}`},
+		OpenAIResponses: {`{"output":[{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]},{"type":"message","content":[
+			{"type":"output_text","text":"Tea is "},{"type":"refusal","refusal":"hm"},{"type":"output_text","text":"4."}]}],"status":"completed"}`},
+		Anthropic: {
+			`{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Tea is "},{"type":"text","text":"4."}],"stop_reason":"end_turn"}`,
+			`{"role":"assistant","content":"Tea is 4.","stop_reason":"end_turn"}`,
+		},
+		Gemini:  {`{"candidates":[{"content":{"role":"model","parts":[{"text":"hm","thought":true},{"text":"Tea is "},{"text":"4."}]},"finishReason":"STOP"}]}`},
+		Bedrock: {`{"output":{"message":{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"hm"}}},{"text":"Tea is 4."}]}},"stopReason":"end_turn"}`},
+		Ollama:  {`{"message":{"role":"assistant","content":"Tea is 4.","thinking":"hm"},"done_reason":"stop"}`},
+	} {
+		for _, body := range bodies {
+			turn, err := adapter(t, f).Turn(json.RawMessage(body))
+			require.NoError(t, err, body)
+			require.Equal(t, "Tea is 4.", turn.Text, body)
+		}
+	}
+}
+
 // A text of the user stands after the results, in their message where roles take turns.
 func TestSay(t *testing.T) {
 	want := map[Format][]string{
