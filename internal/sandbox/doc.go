@@ -20,8 +20,8 @@
 // # Levels
 //
 // The package tests the features of a machine by using them. [Protections]
-// lists the layers of a run. A run with less than [Spec.Require] is refused
-// before the program starts. No protection is ever dropped without a report.
+// lists the layers of a run. A caller that requires a [Level] refuses a run with
+// less before the program starts. No protection is ever dropped without a report.
 //
 // Without user namespaces no overlay is possible. A run that does not require
 // the strict level then has Landlock, the filter of system calls, limits and
