@@ -60,6 +60,14 @@ func MaxUses(n int) SessionOption {
 	}
 }
 
+// checkResumed returns an error for options that a resumed session cannot take.
+func (c *sessionConfig) checkResumed() error {
+	if c.wrong == nil && (c.limited || len(c.except) > 0 || !c.expires.IsZero() || c.uses > 0 || c.client != nil) {
+		return fmt.Errorf("a resumed session keeps its grant and its client profile; valid are ClaimTimeout and UserURLs: %w", tool.ErrInvalid)
+	}
+	return c.wrong
+}
+
 func (c *sessionConfig) narrow(from perm.Set) (perm.Set, error) {
 	if c.wrong != nil {
 		return perm.Set{}, c.wrong

@@ -294,6 +294,7 @@ func TestGrantsThatAreNone(t *testing.T) {
 	for says, opt := range map[string]agent.SessionOption{
 		"a grant for 0 calls is none": agent.MaxUses(0),
 		"Expires: the time is zero":   agent.Expires(time.Time{}),
+		"must not be negative":        agent.ClaimTimeout(-1),
 		"unknown action":              agent.Except(perm.Access("own", "file://workspace/**")),
 	} {
 		_, err := s.Delegate(t.Context(), perm.Principal{ID: "x"}, opt)

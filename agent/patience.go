@@ -1,6 +1,9 @@
 package agent
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // ClaimTimeout bounds how long the calls of a session wait for a resource that
 // another open transaction claims. Default: tool.Limits.ClaimTimeout, and
@@ -9,5 +12,9 @@ import "time"
 // to change it. If two transactions of one runtime would wait for each other,
 // one is refused at once.
 func ClaimTimeout(d time.Duration) SessionOption {
-	return func(c *sessionConfig) { c.limits.ClaimTimeout = max(d, 0) }
+	return func(c *sessionConfig) {
+		if c.limits.ClaimTimeout = d; d < 0 {
+			c.wrong = fmt.Errorf("ClaimTimeout %s: must not be negative", d)
+		}
+	}
 }

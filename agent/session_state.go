@@ -251,8 +251,16 @@ func (s *Session) Token() string {
 // the roots and the counts on the journal. In one process several callers can
 // resume it, and share its state. While another process has a transaction of it
 // open, ResumeSession fails with revert.ErrBusy. Only the options ClaimTimeout
-// and UserURLs apply, because the grant is already fixed.
+// and UserURLs are valid, because the grant and the client profile are already
+// fixed.
 func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...SessionOption) (*Session, error) {
+	c := sessionConfig{limits: rt.limits}
+	for _, o := range opts {
+		o(&c)
+	}
+	if err := c.checkResumed(); err != nil {
+		return nil, fmt.Errorf("agent: session: %w", err)
+	}
 	id, _, _ := strings.Cut(token, ".")
 	body, err := rt.recordOf(ctx, id)
 	switch {
@@ -272,10 +280,6 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	s, err := rt.sessionByID(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
-	}
-	c := sessionConfig{limits: s.limits}
-	for _, o := range opts {
-		o(&c)
 	}
 	s.limits = c.limits
 	s.token = func() string { return token }

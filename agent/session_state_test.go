@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/tool"
 )
 
 // TestSessionsGoOn: a session is found again by its token alone, with who it is,
@@ -46,6 +49,24 @@ func TestSessionsGoOn(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, reads(ctx, back))
 	require.Equal(t, 3, agent.FactsAt(again, o.host.Now()).Tools["file_read"].Run, "also through a transaction that was found again")
+}
+
+// TestResumedGrantIsFixed checks that ResumeSession refuses options that it
+// could not apply.
+func TestResumedGrantIsFixed(t *testing.T) {
+	rt, _ := newOffice(t).open()
+	s := newSession(t, rt)
+	for name, opt := range map[string]agent.SessionOption{
+		"Grant": agent.Grant(), "Except": agent.Except(perm.Access(perm.Read, "file://workspace/**")), "Expires": agent.Expires(time.Now().Add(time.Hour)),
+		"MaxUses": agent.MaxUses(1), "ClientProfile": agent.ClientProfile(perm.ClientFacts{}),
+	} {
+		_, err := rt.ResumeSession(t.Context(), s.Token(), opt)
+		require.ErrorIs(t, err, tool.ErrInvalid, name)
+	}
+	_, err := rt.ResumeSession(t.Context(), s.Token(), agent.ClaimTimeout(-1))
+	require.ErrorContains(t, err, "must not be negative")
+	_, err = rt.ResumeSession(t.Context(), s.Token(), agent.ClaimTimeout(time.Second), agent.UserURLs("https://a.example/"))
+	require.NoError(t, err)
 }
 
 func TestTokensAreNotGuessed(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
@@ -175,7 +176,7 @@ func TestSources(t *testing.T) {
 	got, err := internals.Read(t.Context(), store, "env")
 	require.NoError(t, err)
 	require.Equal(t, value, got)
-	for _, bad := range []map[string]secrets.Source{{"": fixed(value)}, {"a b": fixed(value)}, {"a": nil}} {
+	for _, bad := range []map[string]secrets.Source{{"": fixed(value)}, {"a b": fixed(value)}, {"a": nil}, {"a": secrets.Env("A", nil)}, {"a": secrets.Env("", os.LookupEnv)}} {
 		_, err := secrets.New(bad)
 		require.Error(t, err)
 	}

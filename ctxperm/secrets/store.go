@@ -29,8 +29,12 @@ var ErrNotFound = errors.New("the secret is not there")
 type Source func(ctx context.Context) (string, error)
 
 // Env is an environment variable, read by lookup, such as os.LookupEnv. Only
-// the variable that is named here can be read.
+// the variable that is named here can be read. Env returns nil, which New
+// refuses, without a variable or a lookup.
 func Env(variable string, lookup func(string) (string, bool)) Source {
+	if variable == "" || lookup == nil {
+		return nil
+	}
 	return func(context.Context) (string, error) {
 		value, ok := lookup(variable)
 		if !ok {

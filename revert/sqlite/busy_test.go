@@ -98,6 +98,8 @@ func TestAnAppendWaitsNoLongerThanItsContext(t *testing.T) {
 
 func TestAnAppendWaitsNoLongerThanTheLimit(t *testing.T) {
 	dir := t.TempDir()
+	_, err := sqlite.Open(t.Context(), dir, sqlite.BusyTimeout(-1))
+	require.ErrorContains(t, err, "must not be negative")
 	j, err := sqlite.Open(t.Context(), dir, sqlite.BusyTimeout(30*time.Millisecond))
 	require.NoError(t, err)
 	defer func() { _ = j.Close() }()

@@ -34,6 +34,9 @@ func Open(ctx context.Context, dir string, opts ...Option) (*Journal, error) {
 	for _, opt := range opts {
 		opt(j)
 	}
+	if j.wait.limit < 0 {
+		return nil, fmt.Errorf("open journal: BusyTimeout %s: must not be negative", j.wait.limit)
+	}
 	err = j.open(ctx)
 	if reserveMayHelp(dir, err) && j.reserve().release() {
 		again := newJournal(j.dir)

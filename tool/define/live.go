@@ -2,6 +2,7 @@ package define
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -26,8 +27,11 @@ type Watcher struct {
 }
 
 // Open loads a folder and hands its tools to use, here and after each change; use puts them
-// in force, as agent.Runtime.SetTools does, and is not run twice at once.
+// in force, as agent.Runtime.SetTools does, and is not run twice at once. Open returns an error if use is nil.
 func Open(dir string, implementations map[string]Implementation, use func([]tool.Tool) error, opts ...Option) (*Watcher, error) {
+	if use == nil {
+		return nil, errors.New("define: the function that uses the tools is nil")
+	}
 	l := &Watcher{dir: dir, implementations: implementations, use: use, opts: opts}
 	if _, err := l.Reload(); err != nil {
 		return nil, err

@@ -141,6 +141,8 @@ func TestABadFileLeavesTheOldSet(t *testing.T) {
 	require.True(t, changed, "it was not taken before")
 	_, err = define.Open(filepath.Join(h.dir, "gone"), nil, func([]tool.Tool) error { return nil })
 	require.ErrorContains(t, err, "no such file or directory")
+	_, err = define.Open(h.dir, implementations(t), nil)
+	require.ErrorContains(t, err, "the function that uses the tools is nil")
 }
 
 // TestWatchSeesTheFileSystem: with real events, in the folder and in one that comes later.
