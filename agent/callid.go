@@ -54,12 +54,12 @@ func OnStart(listen func(call string, keep func(context.Context) error, note fun
 	return func(c *callConfig) { c.begun = listen }
 }
 
-// WithAsked sets a listener for the approval requests that the call waits for
+// OnAsked sets a listener for the approval requests that the call waits for
 // while it runs. Only a call that can have had an effect, in a runtime with
 // SuspendForApproval, waits this way. The request is then on the journal, and
 // Runtime.Answer answers it; tool.Limits.Answer bounds the wait. The runtime
 // calls listen on its own goroutine. Its context ends when the wait ends.
-func WithAsked(listen func(ctx context.Context, ask ctxperm.ApprovalRequest)) CallOption {
+func OnAsked(listen func(ctx context.Context, ask ctxperm.ApprovalRequest)) CallOption {
 	return func(c *callConfig) { c.asked = listen }
 }
 

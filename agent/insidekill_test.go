@@ -86,7 +86,7 @@ func TestKilledWhileItAsks(t *testing.T) {
 		require.NoError(t, err)
 		tx, err := s.Begin(ctx)
 		require.NoError(t, err)
-		_, err = tx.Invoke(ctx, "one", "", agent.WithAsked(func(context.Context, ctxperm.ApprovalRequest) { kill() }))
+		_, err = tx.Invoke(ctx, "one", "", agent.OnAsked(func(context.Context, ctxperm.ApprovalRequest) { kill() }))
 		require.ErrorIs(t, err, tool.ErrPending)
 		kill()
 	}

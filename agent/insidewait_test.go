@@ -172,7 +172,7 @@ func TestWaitsWhileItRuns(t *testing.T) {
 				return asksInside(ctx, r)
 			})))
 			var heard []ctxperm.ApprovalRequest
-			o, err := w.begin(t).Invoke(t.Context(), "one", "", agent.WithAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
+			o, err := w.begin(t).Invoke(t.Context(), "one", "", agent.OnAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
 				heard = append(heard, ask)
 				time.Sleep(50 * time.Second)
 				w.has(t, "a", "b", "c", "d")
@@ -228,7 +228,7 @@ func TestNobodyAnswersInTime(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			began := time.Now()
-			o, err := tx.Invoke(ctx, "mine", "", agent.WithAsked(func(waiting context.Context, _ ctxperm.ApprovalRequest) {
+			o, err := tx.Invoke(ctx, "mine", "", agent.OnAsked(func(waiting context.Context, _ ctxperm.ApprovalRequest) {
 				if cancels {
 					cancel()
 				}
@@ -268,7 +268,7 @@ func TestWhatIsSaidInsideLasts(t *testing.T) {
 		require.Equal(t, record.KindApproved, j.lasting()[len(j.lasting())-1])
 		return nil
 	}, nil, agent.SuspendForApproval(), agent.Journal(j), asksForE)
-	o, err := w.begin(t).Invoke(t.Context(), "one", "", agent.WithAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
+	o, err := w.begin(t).Invoke(t.Context(), "one", "", agent.OnAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
 		if last := j.lasting(); last[len(last)-1] != record.KindAsked {
 			t.Errorf("the question is not there for good: %v", last)
 		}

@@ -184,7 +184,7 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 // Resume continues a pending call. If approved, the call runs. If rejected,
 // expired or different from the approval request, it ends denied. Without an
 // answer it stays pending. It runs once, even if several callers resume it.
-// Only the options OnCallProgress, OnStart and WithAsked apply.
+// Only the options OnCallProgress, OnStart and OnAsked apply.
 func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (tool.Outcome, error) {
 	leave, err := tx.turn.alone(ctx) // two resumes of one call must not both find it pending
 	if err != nil {

@@ -220,7 +220,7 @@ func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*w
 
 // listeners returns the options by which the server observes a running call.
 func (c *call) listeners() []agent.CallOption {
-	opts := []agent.CallOption{c.report.option(), agent.WithAsked(c.askInside)}
+	opts := []agent.CallOption{c.report.option(), agent.OnAsked(c.askInside)}
 	if c.begun != nil {
 		opts = append(opts, agent.OnStart(func(call string, keep func(context.Context) error, note rawresult.Note) {
 			c.slot.Last(note)

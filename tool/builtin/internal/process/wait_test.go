@@ -255,7 +255,7 @@ func TestWaitWithMore(t *testing.T) {
 			}))
 			tx, err := w.s.Begin(t.Context())
 			require.NoError(t, err)
-			out, err := tx.Invoke(t.Context(), "both", "", agent.WithAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
+			out, err := tx.Invoke(t.Context(), "both", "", agent.OnAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
 				if !answers {
 					return
 				}
