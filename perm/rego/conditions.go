@@ -31,6 +31,7 @@ func (l *lint) conditions(rule *ast.Rule) {
 		l.root(e, loc)
 		l.method(e, loc)
 		l.missing(e, loc, set)
+		l.deletion(e, loc, set)
 		if every, ok := e.Terms.(*ast.Every); ok && set == setAllow {
 			l.everyOfNone(every, loc)
 		}

@@ -44,9 +44,25 @@ func TestWarnings(t *testing.T) {
 		"narrowed":              {"deny contains \"x\" if input.access.action == \"write\"\nask contains \"y\" if { input.access.action in {\"write\", \"read\"}; input.access.action in {\"write\", \"list\"} }", "decides nothing"},
 		"a budget of programs":  {`limit contains {"budget": "writes", "max": 3, "per": "principal"} if input.access.action in {"write", "delete"}`, `p.rego:4:70: this budget per principal denies what a program changes: the rule gives it only once the program has run`},
 		"a field, equal":        {`deny contains "x" if { method := "GET" }`, "input.access.method"},
+		"text of a change":      {`ensure contains "x" if { some c in input.changes; not startswith(c.text, "a") }`, `a deleted file has no text, and then this rule does not fire`},
 		"ext under not":         {`deny contains "x" if not startswith(input.access.resource.ext, ".")`, `object.get(input.access.resource, "ext", "")`},
 	} {
 		t.Run(name, func(t *testing.T) { require.Contains(t, warned(t, tt.text), tt.says) })
+	}
+}
+
+// TestContentWithoutDeletion checks that a policy that permits no deletion gets
+// no warning about the content of deleted files, and that a policy that permits
+// nothing gets one, because it stands beside another.
+func TestContentWithoutDeletion(t *testing.T) {
+	keeps := "package remit\nensure contains \"x\" if { some c in input.changes; not startswith(c.text, \"a\") }\n"
+	for permits, warnings := range map[string]int{
+		"": 1, `allow contains "y" if input.access.action in {"read", "write"}`: 0, `ask contains "y" if input.access.action in {"write", "delete"}`: 1,
+		`hold contains "y" if input.tool.name == "a"`: 1, `label contains "y" if input.access.action == "read"`: 1,
+	} {
+		e, err := load(keeps + permits)
+		require.NoError(t, err)
+		require.Len(t, e.Warnings(), warnings, permits)
 	}
 }
 
@@ -55,6 +71,8 @@ func TestNoFalseAlarm(t *testing.T) {
 	for name, text := range map[string]string{
 		"two elements":             `deny contains "x" if { some a in input.changes; a.kind == "write"; some b in input.changes; b.kind == "delete" }`,
 		"two elements of a list":   `deny contains "x" if { some a in input.principal.roles; a in {"a"}; some b in input.principal.roles; b in {"b"} }`,
+		"text of a deleted file":   "ensure contains \"x\" if { some c in input.changes; not startswith(c.text, \"a\") }\nensure contains \"y\" if { some c in input.changes; c.kind == \"delete\" }",
+		"text without not":         `ensure contains "x" if { some c in input.changes; contains(c.text, "a") }`,
 		"a false helper":           "off if false\ndeny contains \"x\" if off",
 		"a switch in data":         `deny contains "x" if { y := data.on }`,
 		"a condition in data":      `deny contains "x" if data.on`,
