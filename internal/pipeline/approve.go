@@ -351,7 +351,7 @@ func pendingProblem(p permitted) *tool.Problem {
 		}
 	}
 	if changes {
-		out.Why = "a person must see what the call wants to change:  " + out.Why
+		out.Why = "a person must see what the call wants to change: " + out.Why
 		out.Fix = "a person looks at what it wants to change, and answers; then it runs again"
 	}
 	if text := (&record.Asked{Approvals: before}).Earlier(); text != "" {
