@@ -43,6 +43,8 @@ type place struct {
 	home string // also for the state of remit
 	dir  string // where the commands run
 	env  []string
+
+	names map[string]string // other names of a page, such as addresses, and those of this machine
 }
 
 func newPlace(t testing.TB) *place {

@@ -34,9 +34,13 @@ func standIns(p *place) {
 	unattended(p)
 }
 
-// unattended lets the journal accept approvals without a terminal.
-func unattended(p *place) {
-	_, rules, found := strings.Cut(p.sh(0, "remit approval"), "kept in ")
+// unattended lets the journal of the current folder accept approvals without a
+// terminal.
+func unattended(p *place) { p.acceptApprovals(".") }
+
+// acceptApprovals does the same for the journal of another workspace.
+func (p *place) acceptApprovals(workspace string) {
+	_, rules, found := strings.Cut(p.sh(0, "remit approval --workspace "+workspace), "kept in ")
 	require.True(p.t, found)
 	rules = strings.TrimSpace(rules)
 	require.NoError(p.t, os.MkdirAll(filepath.Dir(rules), 0o700))

@@ -31,7 +31,7 @@ type transcript struct {
 }
 
 // idOrTime matches the parts of a command's output that differ from run to run.
-var idOrTime = regexp.MustCompile(`\b[cst]_[0-9a-z]{12}\b|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: [+-]\d\d:\d\d)?|sha256:[0-9a-f]{64}|/remit/\w+-[0-9a-f]+|/connect/[0-9a-f]{16}|\(process \d+\)|\(\d+s\)`)
+var idOrTime = regexp.MustCompile(`\b[cgst]_[0-9a-z]{12}\b|#[0-9a-f]{12}\.\d+|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: [+-]\d\d:\d\d)?|sha256:[0-9a-f]{64}|/remit/\w+-[0-9a-f]+|/connect/[0-9a-f]{16}|\(process \d+\)|\(\d+s\)`)
 
 // approvedBy matches the name of the user who runs the tests.
 var approvedBy = regexp.MustCompile(`(?m)^approved by \S+$`)
@@ -41,6 +41,9 @@ func TestTranscripts(t *testing.T) {
 	shell(t)
 	for doc, setup := range transcripts {
 		t.Run(doc, func(t *testing.T) {
+			if doc == recipesPage {
+				programs(t)
+			}
 			p := newPlace(t)
 			if setup != nil {
 				setup(p)
@@ -60,7 +63,7 @@ func TestTranscripts(t *testing.T) {
 				default:
 					name := fileName.FindStringSubmatch(b.before)
 					require.NotNil(t, name, "%s: the line before names no file: %q", b, b.before)
-					p.write(name[1], b.text)
+					p.write(name[1], tr.onMachine(b.text))
 				}
 			}
 		})
@@ -75,6 +78,8 @@ var transcripts = map[string]func(*place){
 	"guides/approval.md":       unattended,
 
 	"tutorial/first-gateway.md": standIns,
+
+	recipesPage: prepareRecipes,
 }
 
 // killedRun leaves a transaction whose process was killed after its first call.
@@ -112,7 +117,7 @@ func (tr *transcript) console(b block) {
 		}
 		want := strings.Join(lines[1:end], "\n")
 		require.True(t, tr.code == 0 || command == "echo $?", "%s: show the exit code before %q", b, command)
-		out, code := tr.run(strings.ReplaceAll(idOrTime.ReplaceAllStringFunc(command, tr.realOf), "/home/me", tr.home))
+		out, code := tr.run(tr.onMachine(idOrTime.ReplaceAllStringFunc(command, tr.realOf)))
 		out = strings.TrimRight(tr.shown(want, out), "\n")
 		tr.code = code
 		now = append(now, lines[0])
@@ -140,9 +145,20 @@ func (tr *transcript) realOf(id string) string {
 	return id
 }
 
+// onMachine returns a text of the page with the names of this machine.
+func (tr *transcript) onMachine(text string) string {
+	for page, is := range tr.names {
+		text = strings.ReplaceAll(text, page, is)
+	}
+	return strings.ReplaceAll(text, "/home/me", tr.home)
+}
+
 // shown returns output as the page shows it, with the page's names of folders,
 // IDs and times. A new ID maps to the one at its place on the page.
 func (tr *transcript) shown(want, out string) string {
+	for page, is := range tr.names {
+		out = strings.ReplaceAll(out, is, page)
+	}
 	out = strings.ReplaceAll(strings.ReplaceAll(out, tr.dir, "/home/me/work"), tr.home, "/home/me")
 	out = approvedBy.ReplaceAllString(out, "approved by me")
 	theirs := idOrTime.FindAllString(want, -1)
