@@ -172,7 +172,9 @@ func TestWaitsWhileItRuns(t *testing.T) {
 				return asksInside(ctx, r)
 			})))
 			var heard []ctxperm.ApprovalRequest
+			answered := make(chan struct{})
 			o, err := w.begin(t).Invoke(t.Context(), "one", "", agent.OnAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
+				defer close(answered)
 				heard = append(heard, ask)
 				time.Sleep(50 * time.Second)
 				w.has(t, "a", "b", "c", "d")
@@ -188,6 +190,7 @@ func TestWaitsWhileItRuns(t *testing.T) {
 				require.NoError(t, w.rt.Answer(t.Context(), tt.reply))
 				require.ErrorIs(t, w.rt.Answer(t.Context(), tt.reply), tool.ErrInvalid, "it is answered")
 			}))
+			<-answered // the call goes on while the answer is given again
 			require.Len(t, heard, 1)
 			require.True(t, heard[0].Running)
 			require.Equal(t, time.Minute, heard[0].InPlace, "how long it waits is said")
@@ -268,7 +271,9 @@ func TestWhatIsSaidInsideLasts(t *testing.T) {
 		require.Equal(t, record.KindApproved, j.lasting()[len(j.lasting())-1])
 		return nil
 	}, nil, agent.SuspendForApproval(), agent.Journal(j), asksForE)
+	answered := make(chan struct{})
 	o, err := w.begin(t).Invoke(t.Context(), "one", "", agent.OnAsked(func(_ context.Context, ask ctxperm.ApprovalRequest) {
+		defer close(answered)
 		if last := j.lasting(); last[len(last)-1] != record.KindAsked {
 			t.Errorf("the question is not there for good: %v", last)
 		}
@@ -277,4 +282,5 @@ func TestWhatIsSaidInsideLasts(t *testing.T) {
 		}
 	}))
 	require.NoError(t, err, o.Text)
+	<-answered
 }
