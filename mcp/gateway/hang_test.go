@@ -163,16 +163,22 @@ func (d *deaf) left(h *house) {
 	require.NoError(h.t, h.gateway.Close())
 	d.ends()
 	none := func() bool {
-		stacks := make([]byte, 4<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		some := false
+		stacks, some := goroutines{}.String(), false
 		for _, mine := range []string{"remit/mcp/gateway.", "streamableClientConn", "sseClientConn", "mcp.(*ClientSession)", "mcp.(*Client)"} {
-			some = some || bytes.Contains(stacks, []byte(mine))
+			some = some || strings.Contains(stacks, mine)
 		}
 		d.conns.Range(func(any, any) bool { some = true; return false })
 		return !some
 	}
-	require.Eventually(h.t, none, time.Minute, time.Millisecond)
+	require.Eventually(h.t, none, time.Minute, time.Millisecond, "%s", goroutines{})
+}
+
+// goroutines prints the stacks of all goroutines.
+type goroutines struct{}
+
+func (goroutines) String() string {
+	stacks := make([]byte, 4<<20)
+	return string(stacks[:runtime.Stack(stacks, true)])
 }
 
 func (d *deaf) open(t *testing.T, kind, timeout string, how ...func(*gateway.Options)) *house {

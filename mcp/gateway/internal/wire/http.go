@@ -36,6 +36,9 @@ func (w *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set(name, value)
 	}
 	resp, err := w.base.RoundTrip(r)
+	if w.whole.Err() != nil {
+		w.base.CloseIdleConnections() // the request can have opened a connection after the end
+	}
 	if err != nil {
 		release()
 		return nil, err
