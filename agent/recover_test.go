@@ -89,7 +89,7 @@ func TestOnAbandoned(t *testing.T) {
 		})
 	}
 	_, err := agent.New(quiet(), agent.OnAbandoned(9))
-	require.ErrorContains(t, err, "Keep or Revert")
+	require.ErrorContains(t, err, "LeaveOpen or RevertAbandoned")
 }
 
 func TestAbandonedIsRevertedAsFarAsItCan(t *testing.T) {
