@@ -29,7 +29,6 @@ var keptNames = map[string]string{
 	"perm/rego.NewReloader":     "a host program loads changed rules without a restart",
 	"perm/rego.RuleMatched":     "a value of RuleTrace.Outcome, next to the others",
 	"revert.ErrInFlight":        "a caller recovers first",
-	"verify.OutputSchema":       "a tool author verifies the output",
 }
 
 // mention is one use of a name: by the package that declares it, or "" for a method.
