@@ -303,6 +303,26 @@ func TestApprovalAttacks(t *testing.T) {
 			require.True(t, (first == 0) != (second == 0), "it ran once: %d, %d", first, second)
 		}
 	})
+	t.Run("by two answers at once", func(t *testing.T) {
+		for _, words := range [][2]string{{"approve", "approve"}, {"approve", "deny"}, {"deny", "approve"}} {
+			p := newTarget(t)
+			tried++
+			codes := [2]chan int{make(chan int, 1), make(chan int, 1)}
+			for i, word := range words {
+				go func() {
+					code, _, _ := p.run(personHere, p.at(word, p.call, "--why", fmt.Sprint(i))...)
+					codes[i] <- code
+				}()
+			}
+			first, second := <-codes[0], <-codes[1]
+			require.True(t, first == 0 || second == 0, "%v: %d, %d", words, first, second)
+			denied := words[0] == "deny" && first == 0 || words[1] == "deny" && second == 0
+			code, out, errs := p.run(personHere, p.at("resume", p.call, "--policy", p.policy, "--at-end", "commit")...)
+			require.Equal(t, denied, code == int(cli.ExitDenied), "%v: a rejection counts in any order: %s%s", words, out, errs)
+			_, err := os.Stat(filepath.Join(p.workspace, "a.txt"))
+			require.Equal(t, denied, err != nil)
+		}
+	})
 	t.Run("by what is set", func(t *testing.T) {
 		p := newTarget(t)
 		file := filepath.Join(p.state, approval.SettingsFile)
@@ -338,6 +358,31 @@ func TestApprovalAttacks(t *testing.T) {
 		require.NoError(t, os.Mkdir(file, 0o700))
 		attack(t, p, func(w *cli.Env) { w.Caller = nil }, p.at("approve", p.call)...)
 		p.unharmed(t)
+	})
+	t.Run("by a setting from before it asks", func(t *testing.T) {
+		p, all := newTarget(t), agents(t)
+		code, out, errs := p.run(personHere, p.at("deny", p.call)...)
+		require.Zero(t, code, out+errs)
+		code, out, errs = p.run(personHere, p.at("resume", p.call, "--policy", p.policy)...)
+		require.Equal(t, int(cli.ExitDenied), code, out+errs)
+		for _, name := range []string{"the asking process", "below it"} { // nothing waits, so no process is known
+			code, out, errs = p.run(all[name], p.at("approval", "allow-unattended")...)
+			require.Zero(t, code, out+errs)
+			p.call = p.ask(t, "a.txt")
+			for _, who := range all {
+				attack(t, p, func(w *cli.Env) { w.Caller = who }, p.at("approve", p.call)...)
+			}
+			p.unharmed(t)
+			code, out, errs = p.run(personHere, p.at("deny", p.call)...)
+			require.Zero(t, code, out+errs)
+			code, out, errs = p.run(personHere, p.at("resume", p.call, "--policy", p.policy)...)
+			require.Equal(t, int(cli.ExitDenied), code, out+errs)
+		}
+		code, out, errs = p.run(personHere, p.at("approval", "refuse-unattended")...)
+		require.Zero(t, code, out+errs)
+		text, err := os.ReadFile(filepath.Join(p.state, approval.SettingsFile))
+		require.NoError(t, err)
+		require.JSONEq(t, `{"unattended":false}`, string(text))
 	})
 	t.Run("with another passphrase", func(t *testing.T) {
 		p := newTarget(t)

@@ -35,20 +35,20 @@ type Asker struct {
 type Link struct {
 	Process
 
-	Parent   int
-	Job      int // process group: that of a pipeline, if a shell started it
-	Session  int
-	UID      int
-	Terminal bool   // it has a controlling terminal
-	Jobs     bool   // it ignores the signals that an interactive shell ignores
-	Group    string // digest of its control groups
+	Parent   int    `json:"parent"`
+	Job      int    `json:"job"` // process group: that of a pipeline, if a shell started it
+	Session  int    `json:"session"`
+	UID      int    `json:"uid"`
+	Terminal bool   `json:"terminal"` // it has a controlling terminal
+	Jobs     bool   `json:"jobs"`     // it ignores the signals that an interactive shell ignores
+	Group    string `json:"group"`    // digest of its control groups
 }
 
 // Chain is a process, its parent and so on, up to the first visible process.
 type Chain struct {
-	Boot       string
-	Namespaces string
-	Links      []Link
+	Boot       string `json:"boot"`
+	Namespaces string `json:"namespaces"`
+	Links      []Link `json:"links"`
 }
 
 // person reports whether a process is a shell that a person types into: the
@@ -168,7 +168,8 @@ func (a Asker) oldest() Process {
 
 // below returns the name of a process of the chain that can be an agent that
 // started and then detached the asking process. It returns "" for a chain of a
-// person's shells and processes of other users.
+// person's shells and processes of other users. A shell that lost its parent is
+// not a person's: a program can hold a terminal by itself and imitate one.
 func (c Chain) below(asked Process) string {
 	n := slices.IndexFunc(c.Links, func(l Link) bool { return l.UID != c.Links[0].UID })
 	if n < 0 {
@@ -178,12 +179,21 @@ func (c Chain) below(asked Process) string {
 		return i == n-1 && n < len(c.Links) && strings.HasPrefix(c.Links[i].Name, "sshd")
 	}
 	for i, l := range c.Links[:n] {
-		if i > 0 && !l.person() && l.Parent != 0 && !login(i) {
+		if i > 0 && (!l.person() || c.orphan(i)) && l.Parent != 0 && !login(i) {
 			return fmt.Sprintf("what started %s (process %d), which asked, cannot be checked, and it can be %s (process %d), above this process",
 				asked.Name, asked.PID, l.Name, l.PID)
 		}
 	}
 	return ""
+}
+
+// orphan reports whether a process manager adopted a process of the chain. The
+// first process of a container can start a shell in its own session.
+func (c Chain) orphan(i int) bool {
+	if i+1 == len(c.Links) {
+		return c.Links[i].Parent == 1
+	}
+	return c.Links[i+1].adopts() && c.Links[i+1].Session != c.Links[i].Session
 }
 
 // loose finds the topmost process of the chain that detached from its parents

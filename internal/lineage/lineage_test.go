@@ -93,6 +93,12 @@ func desktop() processTree {
 		520: of(1, "tmux", 70),
 		521: of(520, "bash", 71, shell(521)),
 		522: of(521, "remit", 72, at(521, 522)),
+		// Before the agent let the asking process go: a program that holds a
+		// terminal by itself and ignores the signals of job control.
+		550: of(50, "python", 60, shell(550)),
+		551: of(550, "remit", 90, at(550, 551)),
+		560: of(1, "python", 60, shell(560)),
+		561: of(560, "remit", 90, at(560, 561)),
 		// The person: the same tab, another tab, a nested shell, a login over the network, a desktop's other terminal, a new one.
 		600: of(100, "remit", 90, at(100, 600)),
 		610: of(60, "zsh", 80, shell(610), group("tab2")),
@@ -161,6 +167,8 @@ func TestBars(t *testing.T) {
 		{"a run of the person in a shell in a shell", desktop(), 625, 626, ""},
 		{"asked by what was let go: a shell of the agent", desktop(), 530, 401, "it can be bash (process 400), above"},
 		{"asked by what was let go: at a terminal of its own", desktop(), 530, 431, "it can be script (process 410), above this process"},
+		{"asked by what was let go: a terminal that a program holds by itself", desktop(), 530, 551, "it can be python (process 550), above this process"},
+		{"asked by what was let go: the same below the first process", desktop(), 530, 561, "it can be python (process 560), above this process"},
 		{"asked by what was let go: the person in the same control group", desktop(), 530, 600, "it can be gnome-terminal (process 60)"},
 		{"asked by what was let go: a login in the same control group", desktop(), 530, 660, ""},
 		{"asked by what was let go: the person elsewhere", desktop(), 530, 642, ""},

@@ -15,23 +15,24 @@ func CheckApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error 
 	if err != nil {
 		return err
 	}
-	if !s.Unattended {
-		who := cli.UnknownCaller()
-		if a.Caller != nil {
-			who = a.Caller()
+	who := cli.UnknownCaller()
+	if a.Caller != nil {
+		who = a.Caller()
+	}
+	for _, c := range calls {
+		var askers []json.RawMessage
+		if c.Asked != nil {
+			askers = c.Asked.Askers
 		}
-		for _, c := range calls {
-			var askers []json.RawMessage
-			if c.Asked != nil {
-				askers = c.Asked.Askers
-			}
-			if err := who.Refuses(askers); err != nil {
-				return approverProblem(p, err)
-			}
+		if s.allowed(askers) {
+			continue
 		}
-		if len(calls) == 0 && who.Terminal != nil {
-			return approverProblem(p, who.Terminal)
+		if err := who.Refuses(askers); err != nil {
+			return approverProblem(p, err)
 		}
+	}
+	if len(calls) == 0 && !s.Unattended && who.Terminal != nil {
+		return approverProblem(p, who.Terminal)
 	}
 	if s.Passphrase == nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/atomicfile"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/lineage"
 )
 
 // Settings say which approvals count for the calls of a journal. Their
@@ -18,8 +19,11 @@ import (
 type Settings struct {
 	// Unattended accepts approvals from a process without a terminal, and from
 	// descendants of the process that made the call.
-	Unattended bool      `json:"unattended"`
-	Passphrase *verifier `json:"passphrase,omitempty"` // required for each approval
+	Unattended bool `json:"unattended"`
+	// AllowedBy is the process that set Unattended by the command, with its
+	// parents. It is nil if the file was written by hand.
+	AllowedBy  *lineage.Chain `json:"allowed_by,omitempty"`
+	Passphrase *verifier      `json:"passphrase,omitempty"` // required for each approval
 }
 
 // ReadSettings reads the settings of a state folder. Without a file, a person
@@ -64,6 +68,31 @@ func WriteSettings(state string, s Settings) error {
 		return err
 	}
 	return atomicfile.Replace(filepath.Join(state, SettingsFile), append(text, '\n'))
+}
+
+// Allow accepts approvals from anywhere. It keeps the chain of the process that
+// allows it, if this system reports it.
+func (s *Settings) Allow(a *cli.App) {
+	s.Unattended, s.AllowedBy = true, nil
+	if a.Caller == nil {
+		return
+	}
+	if who := a.Caller(); len(who.Chain.Links) > 0 {
+		s.AllowedBy = &who.Chain
+	}
+}
+
+// Refuse accepts approvals from a terminal only.
+func (s *Settings) Refuse() { s.Unattended, s.AllowedBy = false, nil }
+
+// allowed reports whether the settings accept approvals from anywhere for calls
+// with these recorded processes. A process of the agent itself cannot allow
+// that, also if it did so before the agent asked for the first time.
+func (s Settings) allowed(askers []json.RawMessage) bool {
+	if !s.Unattended || s.AllowedBy == nil {
+		return s.Unattended
+	}
+	return cli.Caller{Chain: *s.AllowedBy}.Refuses(askers) == nil
 }
 
 // Describe returns the settings in one sentence.

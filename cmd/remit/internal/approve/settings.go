@@ -40,11 +40,11 @@ func ApprovalCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	cmd.AddCommand(
 		settingCommand(a, "allow-unattended", "Accept approvals without a terminal, and from below the process that asked", func(s *approval.Settings) error {
-			s.Unattended = true
+			s.Allow(a)
 			return nil
 		}),
 		settingCommand(a, "refuse-unattended", "Accept approvals only from a terminal (the default)", func(s *approval.Settings) error {
-			s.Unattended = false
+			s.Refuse()
 			return nil
 		}),
 		settingCommand(a, "set-passphrase", "Require a passphrase for each approval", func(s *approval.Settings) error { return approval.ChoosePassphrase(a, s) }),
