@@ -107,13 +107,14 @@ func TestNoFalseAlarm(t *testing.T) {
 // TestWarningsForTools checks warnings beyond those for typical mistakes.
 func TestWarningsForTools(t *testing.T) {
 	pay := rego.Tool{Name: "pay", Version: "2", Args: []string{"amount", "dry"}, Missing: []string{"dry"}}
-	free := rego.Tool{Name: "free"}
+	free, older := rego.Tool{Name: "free"}, rego.Tool{Name: "pay", Version: "1", Args: []string{"sum"}}
 	for text, says := range map[string]string{
 		`deny contains "x" if { input.tool.name == "pay"; input.call.args.amuont > 3 }`:                             "did you mean amount?",
 		`deny contains "x" if { input.tool.name == "pay"; input.call.args.amount > 3 }`:                             "",
 		`deny contains "x" if { input.tool.name == "pay"; input.call.args.sub.x }`:                                  `no argument "sub"`,
 		`deny contains "x" if { input.tool.name == "pay"; input.tool.version == "3" }`:                              `is there in version "2", not "3"`,
 		`deny contains "x" if { input.tool.name == "pay"; input.tool.version == "2" }`:                              "",
+		`deny contains "x" if { input.tool.name == "pay"; input.tool.version == "1"; input.call.args.sum > 3 }`:     "",
 		`deny contains "x" if { input.tool.name == "free"; input.call.args.any == "x" }`:                            "",
 		`deny contains "x" if { input.tool.name in {"pay", "other_tool"}; input.call.args.any }`:                    "",
 		`allow contains "x" if { input.tool.name == "pay"; input.call.effect_class == "pure" }`:                     "",
@@ -127,7 +128,7 @@ func TestWarningsForTools(t *testing.T) {
 		`hint contains "x" if { input.tool.name == "pay"; not input.call.args.amount; count(input.call.args) > 0 }`: "",
 	} {
 		t.Run(text, func(t *testing.T) {
-			got := warned(t, text, pay, free)
+			got := warned(t, text, pay, older, free)
 			if says == "" {
 				require.Empty(t, got)
 			} else {

@@ -31,9 +31,9 @@ func (e *Engine) WarningsFor(tools []Tool, closed bool) []Problem {
 		return []Problem{{Text: err.Error()}}
 	}
 	l.all()
-	t := toolLint{lint: l, tools: map[string]Tool{}, closed: closed}
+	t := toolLint{lint: l, tools: map[string][]Tool{}, closed: closed}
 	for _, tool := range tools {
-		t.tools[tool.Name] = tool
+		t.tools[tool.Name] = append(t.tools[tool.Name], tool)
 	}
 	for _, r := range l.rules {
 		if !r.pack {
@@ -51,18 +51,19 @@ func (e *Engine) WarningsFor(tools []Tool, closed bool) []Problem {
 // toolLint checks rules against the existing tools.
 type toolLint struct {
 	*lint
-	tools  map[string]Tool
+	tools  map[string][]Tool // the versions of each tool
 	closed bool
 }
 
 func (t *toolLint) rule(r setRule) {
 	names, said := r.facts.of("tool.name")
 	var known []Tool
+	all := true
 	for _, name := range names {
-		tool, there := t.tools[name]
-		if there {
-			known = append(known, tool)
+		if versions, there := t.tools[name]; there {
+			known = append(known, versions...)
 		} else {
+			all = false
 			t.unknown(name, factAt(r.facts, "tool.name", r.rule))
 		}
 	}
@@ -75,7 +76,7 @@ func (t *toolLint) rule(r setRule) {
 			}
 		}
 	}
-	if !said || len(known) == 0 || len(known) < len(names) {
+	if !said || len(known) == 0 || !all {
 		return
 	}
 	t.arguments(r, known)

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/tool"
 )
@@ -15,12 +14,15 @@ import (
 // maxWarnings limits the policy warnings at a start.
 const maxWarnings = 3
 
-// Warn writes the first warnings of a policy to standard error.
-func Warn(a *cli.App, engine *rego.Engine, paths []string) {
+// Warn writes the first warnings of a policy to standard error. Tools are those
+// of the runtime: the command's own, those of services and of MCP servers.
+// Servers can offer further tools later, so only a name that is similar to a
+// known one causes a warning.
+func Warn(a *cli.App, engine *rego.Engine, paths []string, tools []tool.Tool) {
 	if len(paths) == 0 { // the tests check that the workspace policy has no warnings
 		return
 	}
-	all := engine.WarningsFor(Tools(state.Tools(a)), false)
+	all := engine.WarningsFor(Tools(tools), false)
 	for i, w := range all {
 		if i == maxWarnings {
 			_, _ = fmt.Fprintf(a.Err, "remit: %s more of the policy: remit policy check lists them\n", cli.Count(len(all)-i, "warning"))

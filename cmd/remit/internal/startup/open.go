@@ -61,7 +61,6 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 	if err := f.Find(a); err != nil {
 		return nil, err
 	}
-	policyfile.Warn(a, engine, f.Policies)
 	if err := errors.Join(f.CheckStateOutside(folders), f.CheckRootsOutside(folders), f.checkTokenOutside(folders)); err != nil {
 		return nil, err
 	}
@@ -115,6 +114,7 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 		return nil, errors.Join(err, journal.Close())
 	}
 	tell.SetTools(rt.Tools)
+	policyfile.Warn(a, engine, f.Policies, rt.Tools().All())
 	if g != nil {
 		g.SetRuntime(rt)
 	}
