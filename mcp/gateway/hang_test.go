@@ -37,7 +37,10 @@ type deaf struct {
 }
 
 // deafness is what it hangs at: a method of the protocol, a method of HTTP, or a tool; and what it says all the same.
-type deafness struct{ what, says string }
+type deafness struct {
+	what, says string
+	from       <-chan struct{} // it says it once this is closed; nil: at once
+}
 
 const (
 	sayNothing = "nothing"
@@ -83,7 +86,7 @@ func newDeaf(t *testing.T, kind string) *deaf {
 	}
 	listener := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if how := d.at.Load(); how != nil && d.is(r, how.what) {
-			d.hang(w, r, how.says)
+			d.hang(w, r, how)
 			return
 		}
 		inner.ServeHTTP(w, r)
@@ -118,7 +121,8 @@ func (d *deaf) is(r *http.Request, what string) bool {
 	return json.Unmarshal(raw, &m) == nil && (m.Method == what || m.Method == "tools/call" && m.Params.Name == what)
 }
 
-func (d *deaf) hang(w http.ResponseWriter, r *http.Request, says string) {
+func (d *deaf) hang(w http.ResponseWriter, r *http.Request, how *deafness) {
+	says := how.says
 	d.hangs.Add(1)
 	defer d.hangs.Add(-1)
 	c := http.NewResponseController(w)
@@ -139,6 +143,9 @@ func (d *deaf) hang(w http.ResponseWriter, r *http.Request, says string) {
 		_ = c.Flush()
 	}
 	d.reached <- struct{}{}
+	if how.from != nil {
+		<-how.from
+	}
 	for says == sayTrickle || says == sayFlood {
 		_, err := fmt.Fprint(w, `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`+"\n\n")
 		if err != nil || c.Flush() != nil {
@@ -231,7 +238,7 @@ func TestHangByURL(t *testing.T) {
 				beside := h.invoke("s__wait")
 				receive(t, d.waiting)
 				if how != "that it has it" {
-					d.at.Store(&deafness{"slow", how})
+					d.at.Store(&deafness{what: "slow", says: how})
 				}
 				out := d.callUntilReached(h)
 				require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
@@ -252,7 +259,7 @@ func TestFloodByURL(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			d := newDeaf(t, kind)
 			h := d.open(t, kind, "10m")
-			d.at.Store(&deafness{"slow", sayFlood})
+			d.at.Store(&deafness{what: "slow", says: sayFlood})
 			out := h.call("s__slow", tool.Args{})
 			require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
 			require.Contains(t, out.Error.Why, "server s has gone while the call was under way: the server sent too many messages")
@@ -262,12 +269,15 @@ func TestFloodByURL(t *testing.T) {
 	}
 	t.Run("beside calls", func(t *testing.T) {
 		d := newDeaf(t, legacy)
-		d.at.Store(&deafness{http.MethodGet, sayFlood})
+		started := make(chan struct{}) // before that, the server would be down
+		d.at.Store(&deafness{http.MethodGet, sayFlood, started})
 		h := d.open(t, legacy, "10m")
+		close(started)
 		receive(t, d.reached)
 		d.at.Store(nil)
 		d.quiet(t)
-		require.Equal(t, tool.StatusDone, h.call("s__echo", tool.Args{}).Status)
+		out := h.call("s__echo", tool.Args{})
+		require.Equal(t, tool.StatusDone, out.Status, out.Text)
 		d.left(h)
 	})
 }
@@ -286,7 +296,7 @@ func TestHangAtTheStart(t *testing.T) {
 				}
 				t.Run(kind+"/"+what+"/"+how, func(t *testing.T) {
 					d := newDeaf(t, kind)
-					d.at.Store(&deafness{what, how})
+					d.at.Store(&deafness{what: what, says: how})
 					h := d.open(t, kind, "10m", func(o *gateway.Options) { o.StartTimeout = 200 * time.Millisecond })
 					state := h.gateway.ServerStatuses()[0]
 					require.False(t, state.Connected)
@@ -317,7 +327,7 @@ func TestHangAtAChange(t *testing.T) {
 			}
 			beside := h.invoke("s__wait")
 			receive(t, d.waiting)
-			d.at.Store(&deafness{"tools/list", sayNothing})
+			d.at.Store(&deafness{what: "tools/list", says: sayNothing})
 			sdk.AddTool(d.Server, &sdk.Tool{Name: "fresh"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
 				return says("fresh"), nil, nil
 			})
@@ -340,7 +350,7 @@ func TestHangAtASubscription(t *testing.T) {
 			d := newDeaf(t, kind)
 			h := d.open(t, kind, "10m")
 			require.True(t, h.gateway.ServerStatuses()[0].Connected)
-			d.at.Store(&deafness{what, sayNothing})
+			d.at.Store(&deafness{what: what, says: sayNothing})
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				<-d.reached
@@ -370,12 +380,12 @@ func TestHangAtTheEnd(t *testing.T) {
 			t.Run(kind+"/"+how, func(t *testing.T) {
 				d := newDeaf(t, kind)
 				h := d.open(t, kind, "1h")
-				d.at.Store(&deafness{"slow", how})
+				d.at.Store(&deafness{what: "slow", says: how})
 				came := h.invoke("s__slow")
 				receive(t, d.reached)
 				d.at.Store(nil)
 				if how == sayNothing {
-					d.at.Store(&deafness{http.MethodDelete, sayNothing})
+					d.at.Store(&deafness{what: http.MethodDelete, says: sayNothing})
 				}
 				d.left(h)
 				if kind == legacy && how == sayNothing {
@@ -392,7 +402,7 @@ func TestHangAtTheEnd(t *testing.T) {
 		h := d.open(t, legacy, "1h")
 		require.NoError(t, h.gateway.Close())
 		h.begin(func(o *gateway.Options) { o.Lazy, o.StartTimeout = true, time.Hour })
-		d.at.Store(&deafness{"initialize", sayNothing})
+		d.at.Store(&deafness{what: "initialize", says: sayNothing})
 		came := h.invoke("s__echo")
 		receive(t, d.reached)
 		d.left(h)

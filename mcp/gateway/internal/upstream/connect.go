@@ -169,6 +169,7 @@ func (u *Upstream) transport(ctx context.Context, s *Conn) (sdk.Transport, progr
 	switch {
 	case u.Server.URL != "":
 		c := wire.RemoteConfig{URL: u.Server.URL, Headers: u.Server.Headers, SSE: u.Server.SSE, Base: u.Shared.Base.Clone(), Whole: s.whole, Flood: func(why error) {
+			s.ending.Store(true) // before the requests end, so that no call begins on a connection without any
 			s.cut(why)
 			s.Drain()
 		}}
