@@ -34,7 +34,7 @@ func (tx *Txn) InvokeAll(ctx context.Context, batch []BatchCall) []tool.Outcome 
 	if len(batch) == 0 {
 		return outcomes
 	}
-	turn := tx.s.standing.nextTurn()
+	turn := tx.s.state.nextTurn()
 	for i, ask := range batch {
 		calls[i] = tool.Request{Tool: ask.Tool, Input: ask.Input, Batch: perm.BatchFacts{Index: i, Count: len(batch)}, Turn: turn}
 	}
@@ -62,7 +62,7 @@ func (tx *Txn) invoke(ctx context.Context, req pipeline.Request, given string, n
 // run runs one call concurrently with others, but never during the end of the
 // transaction.
 func (tx *Txn) run(ctx context.Context, req pipeline.Request) (tool.Outcome, error) {
-	leave, err := tx.turn.share(ctx)
+	leave, err := tx.lock.share(ctx)
 	if err != nil {
 		return pipeline.NotBegun(ctx, req.Request, tx.ID(), err)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// shelf is one tool for each thing that a session can be asked for.
-func shelf(t *testing.T, ran *[]string) []tool.Tool {
+// featureTools is one tool for each thing that a session can be asked for.
+func featureTools(t *testing.T, ran *[]string) []tool.Tool {
 	var all []tool.Tool
 	for name, s := range map[string]tool.Spec{
 		"plain": {}, "grouped": {Tags: []string{"office"}},
@@ -44,7 +44,7 @@ func shelf(t *testing.T, ran *[]string) []tool.Tool {
 func TestSessionsSeeTheToolsThatAreForThem(t *testing.T) {
 	ctx := context.Background()
 	var ran []string
-	shelved := shelf(t, &ran)
+	shelved := featureTools(t, &ran)
 	rt := newRuntime(t, agent.Tools(shelved...), agent.Policy(allowAll()))
 	for _, tt := range []struct {
 		name   string
@@ -121,7 +121,7 @@ func TestClientOutlivesItsProcessAndNarrows(t *testing.T) {
 		j, err := sqlite.Open(ctx, dir)
 		require.NoError(t, err)
 		var ran []string
-		rt := newRuntime(t, agent.Tools(shelf(t, &ran)...), agent.Policy(allowAll()), agent.Journal(j))
+		rt := newRuntime(t, agent.Tools(featureTools(t, &ran)...), agent.Policy(allowAll()), agent.Journal(j))
 		fn(rt)
 		require.NoError(t, j.Close())
 	}
@@ -171,7 +171,7 @@ deny contains "not by voice" if input.session.client.surface == "voice"
 deny contains "nothing was chosen" if not input.session.client.selected
 `}})
 	var ran []string
-	rt := newRuntime(t, agent.Tools(shelf(t, &ran)...), agent.Policy(e))
+	rt := newRuntime(t, agent.Tools(featureTools(t, &ran)...), agent.Policy(e))
 	for _, tt := range []struct {
 		opts []agent.SessionOption
 		name string

@@ -38,16 +38,16 @@ type sessionCounters struct {
 
 // reservedCall is a call that is not yet added to the counts.
 type reservedCall struct {
-	tool   string
-	sums   map[string]canon.Amount
-	flying bool // in flight in this process
-	queued bool // held until the commit: the call counts as in flight until then
-	stands bool // its sums are reserved
-	start  time.Time
-	status tool.Status // empty: the call has not ended
-	tried  tool.Status // for a queued call: status of a release without effect
-	at     time.Time   // time of tried
-	spent  bool        // the counters keep its sums, regardless of its status
+	tool     string
+	sums     map[string]canon.Amount
+	flying   bool // in flight in this process
+	queued   bool // held until the commit: the call counts as in flight until then
+	reserved bool // its sums are reserved
+	start    time.Time
+	status   tool.Status // empty: the call has not ended
+	tried    tool.Status // for a queued call: status of a release without effect
+	at       time.Time   // time of tried
+	spent    bool        // the counters keep its sums, regardless of its status
 }
 
 // endedCall is a call that has ended.
@@ -70,8 +70,8 @@ func order(a, b endedCall) int {
 	return 1
 }
 
-// newTally returns empty counters that follow the tools of registry.
-func newTally(h host.Host, registry func() *tool.Registry) *sessionCounters {
+// newSessionCounters returns empty counters that follow the tools of registry.
+func newSessionCounters(h host.Host, registry func() *tool.Registry) *sessionCounters {
 	return &sessionCounters{host: h, registry: registry, tools: map[string]*toolCounters{}, calls: map[string]*reservedCall{}}
 }
 
@@ -140,16 +140,16 @@ func (t *sessionCounters) reserve(id, call, name string, sums map[string]json.Nu
 	tc.name(maps.Keys(c.sums))
 	t.unreserve(c) // a held call sees the session without itself
 	before := t.held(id, t.host.Now())
-	t.calls[call], c.flying, c.stands = c, true, true
+	t.calls[call], c.flying, c.reserved = c, true, true
 	tc.reserve(c.sums, 1)
 	return before
 }
 
 // unreserve removes the reserved sums of a call. The caller holds the lock.
 func (t *sessionCounters) unreserve(c *reservedCall) {
-	if c.stands {
+	if c.reserved {
 		t.tools[c.tool].reserve(c.sums, -1)
-		c.stands = false
+		c.reserved = false
 	}
 }
 
@@ -372,12 +372,12 @@ type txnFacts struct {
 }
 
 // Session returns the session's facts for a policy.
-func (c *txnFacts) Session() perm.SessionFacts { return c.session.standing.tally.facts(c.session.id) }
+func (c *txnFacts) Session() perm.SessionFacts { return c.session.state.counters.facts(c.session.id) }
 
 // Labels returns the session's labels, and the requirements of each of its
 // calls.
 func (c *txnFacts) Labels() (labels, requires []string) {
-	return c.session.standing.tally.raised()
+	return c.session.state.counters.raised()
 }
 
 // Txn returns the transaction's facts for a policy.
@@ -405,13 +405,13 @@ func (c *txnFacts) Next() int {
 
 // Label adds labels and requirements to the session.
 func (c *txnFacts) Label(labels, requires []string) (freshLabels, freshRequires []string) {
-	return c.session.standing.tally.label(labels, requires)
+	return c.session.state.counters.label(labels, requires)
 }
 
 // Reserve counts a call as in flight, and returns the session's facts without it.
 func (c *txnFacts) Reserve(call, name string, sums map[string]json.Number) perm.SessionFacts {
-	return c.session.standing.tally.reserve(c.session.id, call, name, sums)
+	return c.session.state.counters.reserve(c.session.id, call, name, sums)
 }
 
 // Release ends the reservation that Reserve began.
-func (c *txnFacts) Release(call string, s tool.Status) { c.session.standing.tally.release(call, s) }
+func (c *txnFacts) Release(call string, s tool.Status) { c.session.state.counters.release(call, s) }

@@ -91,7 +91,7 @@ func (rt *Runtime) cutOf(t tool.Tool, newest bool) ToolCustomizer {
 // tailor customizes a tool for this session. If that fails, the tool is
 // disabled and says why.
 func (s *Session) tailor(t tool.Tool, cut ToolCustomizer) tool.Tool {
-	labels, requires := s.standing.tally.raised()
+	labels, requires := s.state.counters.raised()
 	client := s.client
 	made, err := cutFrom(t, cut, s.Principal(), perm.SessionFacts{ID: s.id, Labels: labels, Requires: requires, Client: &client})
 	if err != nil {

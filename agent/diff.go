@@ -10,7 +10,7 @@ import (
 // revert or a redo of one: each resource before and after. It ignores later
 // changes and writes nothing.
 func (rt *Runtime) Diff(ctx context.Context, id string) (diff.Diff, error) {
-	return diff.Source{Journal: rt.journal, EnvironmentFor: rt.ways}.Of(ctx, id)
+	return diff.Source{Journal: rt.journal, EnvironmentFor: rt.environment}.Of(ctx, id)
 }
 
 // Diff returns the changes of a transaction or a call of this session; see

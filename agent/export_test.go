@@ -11,15 +11,15 @@ import (
 
 // FactsAt is what a policy would see of a session at a time.
 func FactsAt(s *Session, now time.Time) perm.SessionFacts {
-	s.standing.tally.mu.Lock()
-	defer s.standing.tally.mu.Unlock()
-	return s.standing.tally.held(s.id, now)
+	s.state.counters.mu.Lock()
+	defer s.state.counters.mu.Unlock()
+	return s.state.counters.held(s.id, now)
 }
 
 // RebuiltAt is FactsAt of what the journal alone says.
 func RebuiltAt(ctx context.Context, s *Session, now time.Time) (perm.SessionFacts, error) {
-	again := &Session{rt: s.rt, id: s.id, limits: s.limits, standing: &sessionState{tally: newTally(s.rt.services.Host, s.rt.tools.Load)}}
-	if err := s.rt.recount(ctx, s.id, again.standing.tally); err != nil {
+	again := &Session{rt: s.rt, id: s.id, limits: s.limits, state: &sessionState{counters: newSessionCounters(s.rt.services.Host, s.rt.tools.Load)}}
+	if err := s.rt.recount(ctx, s.id, again.state.counters); err != nil {
 		return perm.SessionFacts{}, err
 	}
 	return FactsAt(again, now), nil

@@ -25,15 +25,15 @@ import (
 	"github.com/remit-dev/remit/tool/filter"
 )
 
-// habit is what a made-up filter does in each hook.
-type habit struct{ before, after, ended string }
+// filterBehavior is what a made-up filter does in each hook.
+type filterBehavior struct{ before, after, ended string }
 
 // trace is what hooks and tools were called, in order, for each call.
 type trace struct {
 	mu      sync.Mutex // never held across a wait
 	hooks   map[string][]string
 	entered map[string]int
-	told    map[string]tool.Outcome // by the first filter's Ended
+	ended   map[string]tool.Outcome // by the first filter's Ended
 	journal journal.Journal
 	wrong   []string
 }
@@ -64,7 +64,7 @@ func worded(v string) tool.Result {
 }
 
 // filter makes filter i of a world.
-func (tr *trace) filter(t *rapid.T, i int, h habit) filter.Filter {
+func (tr *trace) filter(t *rapid.T, i int, h filterBehavior) filter.Filter {
 	f := filter.Filter{Name: fmt.Sprint("f", i)}
 	f.Before = func(ctx context.Context, c filter.Call) error {
 		tr.note(c.ID(), fmt.Sprint("before ", i))
@@ -100,7 +100,7 @@ func (tr *trace) filter(t *rapid.T, i int, h habit) filter.Filter {
 		tr.note(c.ID(), fmt.Sprint("after ", i))
 		switch h.after {
 		case "change":
-			r = worded(said(t, r) + "<" + f.Name)
+			r = worded(resultWord(t, r) + "<" + f.Name)
 		case "change badly":
 			r = tool.Text("no document")
 		case "error":
@@ -116,7 +116,7 @@ func (tr *trace) filter(t *rapid.T, i int, h habit) filter.Filter {
 	}
 	f.Ended = func(ctx context.Context, c filter.Call, o tool.Outcome) {
 		tr.note(c.ID(), fmt.Sprint("ended ", i))
-		tr.checkTold(ctx, i, c, o)
+		tr.checkEnded(ctx, i, c, o)
 		o.Output = append(o.Output[:0], "spoiled"...) // it is a copy
 		if h.ended == "panic" {
 			panic("no")
@@ -125,8 +125,8 @@ func (tr *trace) filter(t *rapid.T, i int, h habit) filter.Filter {
 	return f
 }
 
-// checkTold holds what an Ended is told against the journal: it is there already.
-func (tr *trace) checkTold(ctx context.Context, i int, c filter.Call, o tool.Outcome) {
+// checkEnded holds what an Ended is told against the journal: it is there already.
+func (tr *trace) checkEnded(ctx context.Context, i int, c filter.Call, o tool.Outcome) {
 	_, rec, err := revert.LoadCall(ctx, tr.journal, c.ID())
 	switch {
 	case err != nil:
@@ -141,7 +141,7 @@ func (tr *trace) checkTold(ctx context.Context, i int, c filter.Call, o tool.Out
 	defer tr.mu.Unlock()
 	if i == 0 {
 		o.Output = slices.Clone(o.Output)
-		tr.told[c.ID()] = o
+		tr.ended[c.ID()] = o
 	}
 }
 
@@ -158,8 +158,8 @@ type words struct {
 	ends    []string
 }
 
-// foretell is a plain model of the line with filters, for one call.
-func foretell(habits []habit, tool string, in string) (w words) {
+// expectedWords is a plain model of the line with filters, for one call.
+func expectedWords(habits []filterBehavior, tool string, in string) (w words) {
 	w.final = in
 	reached, let, answered := 0, 0, ""
 	end := func(status, stage, by string) {
@@ -248,8 +248,8 @@ func TestFiltersKeepTheLine(t *testing.T) {
 	afters := pick("", "", "change", "change", "change badly", "error", "panic", "answer", "end")
 	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(rt *rapid.T) {
-		habits := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) habit {
-			return habit{befores.Draw(r, "before"), afters.Draw(r, "after"), pick("", "panic").Draw(r, "ended")}
+		habits := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) filterBehavior {
+			return filterBehavior{befores.Draw(r, "before"), afters.Draw(r, "after"), pick("", "panic").Draw(r, "ended")}
 		}), 0, 4).Draw(rt, "filters")
 		asks := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) agent.BatchCall {
 			return agent.BatchCall{Tool: pick("echo", "put").Draw(r, "tool"), Input: tool.Args{"v": pick("alpha", "beta", "forbidden", "fail").Draw(r, "in")}}
@@ -258,20 +258,20 @@ func TestFiltersKeepTheLine(t *testing.T) {
 	})
 }
 
-// filteredWorld is a runtime with made-up filters.
-type filteredWorld struct {
+// filteredRuntime is a runtime with made-up filters.
+type filteredRuntime struct {
 	*rapid.T
-	tr     *trace
-	habits []habit
-	files  map[string]string // what put left, by call
-	rt     *agent.Runtime
-	s      *agent.Session
-	host   *hosttest.Host
+	tr        *trace
+	behaviors []filterBehavior
+	files     map[string]string // what put left, by call
+	rt        *agent.Runtime
+	s         *agent.Session
+	host      *hosttest.Host
 }
 
-func newFiltered(t *testing.T, rt *rapid.T, habits []habit) *filteredWorld {
-	w := &filteredWorld{T: rt, habits: habits, host: hosttest.New(1), files: map[string]string{}}
-	w.tr = &trace{hooks: map[string][]string{}, entered: map[string]int{}, told: map[string]tool.Outcome{}, journal: journal.Memory()}
+func newFiltered(t *testing.T, rt *rapid.T, habits []filterBehavior) *filteredRuntime {
+	w := &filteredRuntime{T: rt, behaviors: habits, host: hosttest.New(1), files: map[string]string{}}
+	w.tr = &trace{hooks: map[string][]string{}, entered: map[string]int{}, ended: map[string]tool.Outcome{}, journal: journal.Memory()}
 	var filters []filter.Filter
 	for i, h := range habits {
 		filters = append(filters, w.tr.filter(rt, i, h))
@@ -293,7 +293,7 @@ func newFiltered(t *testing.T, rt *rapid.T, habits []habit) *filteredWorld {
 
 // tool makes echo, which has no effect and an output schema, or put, which has
 // neither and takes its effect back itself.
-func (w *filteredWorld) tool(t *testing.T, name string) tool.Tool {
+func (w *filteredRuntime) tool(t *testing.T, name string) tool.Tool {
 	s := tool.Spec{
 		Name: name, EffectClass: effect.Pure,
 		Input:  json.RawMessage(`{"type":"object","properties":{"v":{"type":"string"}},"required":["v"],"additionalProperties":false}`),
@@ -331,7 +331,7 @@ func (w *filteredWorld) tool(t *testing.T, name string) tool.Tool {
 	return tl
 }
 
-func (w *filteredWorld) check(asks []agent.BatchCall) {
+func (w *filteredRuntime) check(asks []agent.BatchCall) {
 	ctx := context.Background()
 	tx, err := w.s.Begin(ctx)
 	require.NoError(w, err)
@@ -343,7 +343,7 @@ func (w *filteredWorld) check(asks []agent.BatchCall) {
 	for i, o := range outcomes {
 		args, _ := asks[i].Input.(tool.Args)
 		in, _ := args["v"].(string)
-		w.one(asks[i], o, foretell(w.habits, asks[i].Tool, in))
+		w.one(asks[i], o, expectedWords(w.behaviors, asks[i].Tool, in))
 		if asks[i].Tool == "put" && o.Status == tool.StatusDone && o.Filter == "" {
 			left = append(left, o.Call)
 		}
@@ -363,15 +363,15 @@ func (w *filteredWorld) check(asks []agent.BatchCall) {
 }
 
 // one holds an outcome against the model and the journal.
-func (w *filteredWorld) one(ask agent.BatchCall, o tool.Outcome, want words) {
+func (w *filteredRuntime) one(ask agent.BatchCall, o tool.Outcome, want words) {
 	require.Equal(w, want.status, o.Status, "%+v", o.Error)
 	require.Equal(w, want.stage, o.Stage)
 	require.Equal(w, want.filter, o.Filter)
 	require.Equal(w, want.entered, w.tr.entered[o.Call], "the code is entered once, or not at all")
 	require.Equal(w, want.hooks, w.tr.hooks[o.Call])
 	require.Equal(w, strings.Join(unique(want.ends), "; "), o.EndLoop)
-	if len(w.habits) > 0 && len(want.hooks) > 0 {
-		told := w.tr.told[o.Call]
+	if len(w.behaviors) > 0 && len(want.hooks) > 0 {
+		told := w.tr.ended[o.Call]
 		told.RevertResults, o.RevertResults = nil, nil
 		require.Equal(w, told, o, "what the filters were told is what was returned")
 	}
@@ -394,8 +394,8 @@ func (w *filteredWorld) one(ask agent.BatchCall, o tool.Outcome, want words) {
 	require.Empty(w, o.Result)
 }
 
-func (w *filteredWorld) done(ask agent.BatchCall, o tool.Outcome, c *revert.Call, want words) {
-	require.Equal(w, want.to, said(w, o.Result))
+func (w *filteredRuntime) done(ask agent.BatchCall, o tool.Outcome, c *revert.Call, want words) {
+	require.Equal(w, want.to, resultWord(w, o.Result))
 	require.Equal(w, want.filter, c.Started.AnsweredBy)
 	require.Equal(w, want.final, inputOf(w, c.Started.Input))
 	require.Len(w, c.Started.Replaced, strings.Count(want.final, "+"))
@@ -416,8 +416,8 @@ func (w *filteredWorld) done(ask agent.BatchCall, o tool.Outcome, c *revert.Call
 	}
 }
 
-// said is the word in a result.
-func said(t interface{ FailNow() }, r tool.Result) string {
+// resultWord is the word in a result.
+func resultWord(t interface{ FailNow() }, r tool.Result) string {
 	if r.JSON == nil {
 		return r.Text
 	}
@@ -426,7 +426,7 @@ func said(t interface{ FailNow() }, r tool.Result) string {
 
 // replays repeats each call by its ID. The runtime returns the stored outcome
 // and runs no filter.
-func (w *filteredWorld) replays(tx *agent.Txn, asks []agent.BatchCall, outcomes []tool.Outcome) {
+func (w *filteredRuntime) replays(tx *agent.Txn, asks []agent.BatchCall, outcomes []tool.Outcome) {
 	before := fmt.Sprint(w.tr.hooks)
 	for i, ask := range asks {
 		again, _ := tx.Invoke(context.Background(), ask.Tool, ask.Input, agent.WithCallID(ask.ID))

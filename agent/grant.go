@@ -19,15 +19,15 @@ import (
 type SessionOption func(*sessionConfig)
 
 type sessionConfig struct {
-	grant   []perm.ResourceAccess
-	limited bool
-	except  []perm.ResourceAccess
-	expires time.Time
-	uses    int
-	wrong   error
-	limits  tool.Limits
-	client  *perm.ClientFacts
-	given   []string
+	grant    []perm.ResourceAccess
+	limited  bool
+	except   []perm.ResourceAccess
+	expires  time.Time
+	uses     int
+	wrong    error
+	limits   tool.Limits
+	client   *perm.ClientFacts
+	userURLs []string
 }
 
 // Grant restricts a session's grant to these accesses, as far as the tools need
@@ -108,18 +108,18 @@ func (s *Session) Delegate(ctx context.Context, to perm.Principal, opts ...Sessi
 	case len(to.Chain) > 0:
 		return nil, errors.New("agent: the chain of a principal is made of the sessions that handed the grant on")
 	}
-	if err := s.standing.grant.Check(ctx); err != nil {
+	if err := s.state.grant.Check(ctx); err != nil {
 		return nil, fmt.Errorf("agent: hand on: %w", err)
 	}
 	child := &Session{rt: s.rt, principal: to.Clone(), roots: s.roots, limits: s.limits}
 	child.principal.Chain = append(slices.Clone(s.principal.Chain), s.principal.ID)
-	if err := child.open(ctx, s.standing.grant.Set(), s, opts); err != nil {
+	if err := child.open(ctx, s.state.grant.Set(), s, opts); err != nil {
 		return nil, err
 	}
 	// Last, and with a barrier: no other code knows the new session before, and
 	// without the record this session would not find its uses.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id)
-	w := revert.Write{Records: []revert.CallRecord{{Body: &record.Handed{To: child.id}}}, Durable: true}
+	w := revert.Write{Records: []revert.CallRecord{{Body: &record.Delegated{To: child.id}}}, Durable: true}
 	if err := rec.Write(ctx, w); err != nil {
 		return nil, fmt.Errorf("agent: hand on: %w", err)
 	}
@@ -150,24 +150,24 @@ func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []
 	body.Token, body.Expires, body.Uses = digest, c.expires, c.uses
 	var above *sessionState
 	if from != nil {
-		body.Parent, above = from.id, from.standing
+		body.Parent, above = from.id, from.state
 	}
-	s.standing = s.rt.standings.keep(s.id, s.rt.newSessionState(s.id, body, set, above, 0))
+	s.state = s.rt.sessionStates.keep(s.id, s.rt.newSessionState(s.id, body, set, above, 0))
 	// No barrier: the first durable record of the session makes it durable too.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id)
 	lines := []revert.CallRecord{{Body: body}}
 	if from != nil { // it starts with the labels of the parent
-		lines = append(lines, s.standing.inherit()...)
+		lines = append(lines, s.state.inherit()...)
 	}
 	if err := rec.Write(ctx, revert.Write{Records: lines}); err != nil {
 		return fmt.Errorf("agent: session: %w", err)
 	}
-	return s.AddUserURLs(ctx, c.given...)
+	return s.AddUserURLs(ctx, c.userURLs...)
 }
 
 // Allows reports whether the session's grant contains one exact access. The
 // policy still decides each call that uses it.
-func (s *Session) Allows(a perm.ResourceAccess) bool { return s.standing.grant.Allows(a) }
+func (s *Session) Allows(a perm.ResourceAccess) bool { return s.state.grant.Allows(a) }
 
 // Revoke revokes a remembered approval, or the grant of a session with all its
 // delegations. by names who revokes. The revocation applies at once, also to
@@ -184,7 +184,7 @@ func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
 		return err
 	}
 	body := &record.Revoked{Grant: id, By: by, Why: why}
-	if st := rt.standings.get(id); st != nil {
+	if st := rt.sessionStates.get(id); st != nil {
 		st.grant.Revoke(wordsOf(body)) // first: the revocation must apply even if the journal fails
 	}
 	w := revert.Write{Records: []revert.CallRecord{{Body: body}}, Durable: true}

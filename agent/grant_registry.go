@@ -16,10 +16,10 @@ import (
 // which are revoked, and which approvals are remembered, here or by another
 // process. Each look reads the records since the last one.
 type grantRegistry struct {
-	journal journal.Journal
-	turn    *host.Lock   // lock of a look
-	begun   atomic.Int64 // number of looks that began
-	whole   int64        // number of the last completed look, under turn
+	journal  journal.Journal
+	lookLock *host.Lock   // lock of a look
+	begun    atomic.Int64 // number of looks that began
+	whole    int64        // number of the last completed look, under turn
 
 	mu      sync.Mutex // never held across a wait
 	pos     int64
@@ -32,10 +32,10 @@ type grantRegistry struct {
 // existed when they came.
 func (r *grantRegistry) look(ctx context.Context) error {
 	before := r.begun.Load()
-	if err := r.turn.Lock(ctx); err != nil {
+	if err := r.lookLock.Lock(ctx); err != nil {
 		return err
 	}
-	defer r.turn.Unlock()
+	defer r.lookLock.Unlock()
 	if r.whole > before {
 		return nil
 	}
@@ -105,8 +105,8 @@ func (r *grantRegistry) gone(ctx context.Context, id string) (revoked bool, why 
 	return revoked, why, nil
 }
 
-// standing returns the remembered approvals that are not revoked, newest first.
-func (r *grantRegistry) standing(ctx context.Context) ([]rememberedApproval, error) {
+// validApprovals returns the remembered approvals that are not revoked, newest first.
+func (r *grantRegistry) validApprovals(ctx context.Context) ([]rememberedApproval, error) {
 	if err := r.look(ctx); err != nil {
 		return nil, err
 	}

@@ -89,14 +89,14 @@ func (w inner) has(t *testing.T, names ...string) {
 	require.Equal(t, names, found)
 }
 
-// heard is an approver that notes what it is asked, and says yes.
-type heard struct {
+// recordingApprover is an approver that notes what it is asked, and says yes.
+type recordingApprover struct {
 	mu   sync.Mutex
 	asks []ctxperm.ApprovalRequest
 	say  func(ctx context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error)
 }
 
-func (h *heard) Approve(ctx context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+func (h *recordingApprover) Approve(ctx context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 	h.mu.Lock()
 	h.asks = append(h.asks, a)
 	h.mu.Unlock()
@@ -113,7 +113,7 @@ func putNew(ctx context.Context, f *files.Files, name string) error {
 // TestAskedInside: an approver is asked about what a running call asks for, with that
 // access; what it says is on record, before and after the first change of the call.
 func TestAskedInside(t *testing.T) {
-	boss := &heard{}
+	boss := &recordingApprover{}
 	w := newInner(t, func(ctx context.Context, _ ctxperm.ToolContext, f *files.Files) error {
 		return errors.Join(putNew(ctx, f, "d"), putNew(ctx, f, "e"))
 	}, nil, agent.Approver(boss))
@@ -143,7 +143,7 @@ func TestAskedInside(t *testing.T) {
 // TestAskedOnce: what an operation needs is asked about once, as a list, and one
 // access is not asked about twice.
 func TestAskedOnce(t *testing.T) {
-	boss := &heard{}
+	boss := &recordingApprover{}
 	w := newInner(t, func(ctx context.Context, tc ctxperm.ToolContext, f *files.Files) error {
 		for range 2 {
 			p, err := ctxperm.Authorize(ctx, tc, perm.Access(perm.Read, "file://workspace/a"), perm.Access(perm.Read, "file://workspace/b"), perm.Access(perm.Read, "file://workspace/a"))
@@ -190,7 +190,7 @@ func TestRefusedInside(t *testing.T) {
 		}, "did not answer in time"},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
-			boss := &heard{}
+			boss := &recordingApprover{}
 			boss.say = func(ctx context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 				if len(boss.asks) == 1 {
 					return ctxperm.Approve("boss"), nil
@@ -238,7 +238,7 @@ func TestNobodyToAsk(t *testing.T) {
 // TestLooksElsewhere: a person who said no to a look leaves it to the tool what it does
 // without.
 func TestLooksElsewhere(t *testing.T) {
-	boss := &heard{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+	boss := &recordingApprover{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		return ctxperm.Deny("boss", "no"), nil
 	}}
 	w := newInner(t, func(ctx context.Context, _ ctxperm.ToolContext, f *files.Files) error {
@@ -262,7 +262,7 @@ func inBubble(test func(t *testing.T)) func(t *testing.T) {
 func TestTimeStandsStill(t *testing.T) {
 	for _, works := range []time.Duration{2 * time.Second, 4 * time.Second} {
 		t.Run(works.String(), inBubble(func(t *testing.T) {
-			boss := &heard{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+			boss := &recordingApprover{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 				time.Sleep(4 * time.Second)
 				return ctxperm.Approve("boss"), nil
 			}}
@@ -298,7 +298,7 @@ func TestTimeStandsStill(t *testing.T) {
 // denied; nothing of it is left.
 func TestCancelledWhileAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	boss := &heard{say: func(ctx context.Context, _ ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+	boss := &recordingApprover{say: func(ctx context.Context, _ ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		cancel()
 		<-ctx.Done()
 		return ctxperm.Answer{}, ctx.Err()
@@ -313,7 +313,7 @@ func TestCancelledWhileAsked(t *testing.T) {
 // an access that both want once.
 func TestTwoAskAtOnce(t *testing.T) {
 	at := make(chan struct{}, 1)
-	boss := &heard{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+	boss := &recordingApprover{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		select {
 		case at <- struct{}{}:
 		default:
@@ -340,7 +340,7 @@ func TestTwoAskAtOnce(t *testing.T) {
 // TestRememberedInside: what was approved of calls to come counts for what they ask for
 // while they run, and for nothing else.
 func TestRememberedInside(t *testing.T) {
-	boss := &heard{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+	boss := &recordingApprover{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		return ctxperm.ApproveAndRemember("boss", ctxperm.RememberScope{}), nil
 	}}
 	names := []string{"a", "b"}

@@ -23,10 +23,10 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-const askingKilledIn, askingKilledHow = "REMIT_ASKING_KILLED_IN", "REMIT_ASKING_KILLED_HOW"
+const inCallKillDir, inCallKillMode = "REMIT_ASKING_KILLED_IN", "REMIT_ASKING_KILLED_HOW"
 
-// mortal is a runtime whose calls ask about the file e while they run.
-func mortal(t *testing.T, dir string, code func(ctx context.Context, f *files.Files) error, opts ...agent.Option) (*agent.Runtime, func()) {
+// newKilledRuntime is a runtime whose calls ask about the file e while they run.
+func newKilledRuntime(t *testing.T, dir string, code func(ctx context.Context, f *files.Files) error, opts ...agent.Option) (*agent.Runtime, func()) {
 	t.Helper()
 	one, err := tool.CreateWith("one", "Does as the test says.", []perm.ResourceAccess{perm.Access(perm.Write, "file://workspace/**")}, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
 		f, err := files.Open(tc, "workspace")
@@ -66,16 +66,16 @@ func kill() {
 // runtime reverts them and accepts no answer.
 func TestKilledWhileItAsks(t *testing.T) {
 	ctx := context.Background()
-	if dir := os.Getenv(askingKilledIn); dir != "" {
+	if dir := os.Getenv(inCallKillDir); dir != "" {
 		opts := []agent.Option{agent.Approver(ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 			kill()
 			return ctxperm.Answer{}, nil
 		}))}
-		if os.Getenv(askingKilledHow) != "approver" {
+		if os.Getenv(inCallKillMode) != "approver" {
 			opts = []agent.Option{agent.SuspendForApproval()}
 		}
-		rt, _ := mortal(t, dir, func(ctx context.Context, f *files.Files) error {
-			if os.Getenv(askingKilledHow) != "before a change" {
+		rt, _ := newKilledRuntime(t, dir, func(ctx context.Context, f *files.Files) error {
+			if os.Getenv(inCallKillMode) != "before a change" {
 				if err := putNew(ctx, f, "d"); err != nil {
 					return err
 				}
@@ -96,14 +96,14 @@ func TestKilledWhileItAsks(t *testing.T) {
 			ws := filepath.Join(dir, "ws")
 			require.NoError(t, os.Mkdir(ws, 0o700))
 			cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWhileItAsks$")
-			cmd.Env = append(os.Environ(), askingKilledIn+"="+dir, askingKilledHow+"="+how)
+			cmd.Env = append(os.Environ(), inCallKillDir+"="+dir, inCallKillMode+"="+how)
 			out, err := cmd.CombinedOutput()
 			var ended *exec.ExitError
 			require.ErrorAs(t, err, &ended)
 			require.Equal(t, -1, ended.ExitCode(), "%s", out)
 			require.NoFileExists(t, filepath.Join(ws, "e"))
 
-			rt, end := mortal(t, dir, func(ctx context.Context, f *files.Files) error { return putNew(ctx, f, "e") }, agent.SuspendForApproval())
+			rt, end := newKilledRuntime(t, dir, func(ctx context.Context, f *files.Files) error { return putNew(ctx, f, "e") }, agent.SuspendForApproval())
 			defer end()
 			_, err = rt.Recover(ctx)
 			require.NoError(t, err)
@@ -142,9 +142,9 @@ func TestAnswerToTheDead(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "ws"), 0o700))
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWhileItAsks$")
-	cmd.Env = append(os.Environ(), askingKilledIn+"="+dir, askingKilledHow+"=after a change")
+	cmd.Env = append(os.Environ(), inCallKillDir+"="+dir, inCallKillMode+"=after a change")
 	require.Error(t, cmd.Run())
-	rt, end := mortal(t, dir, func(context.Context, *files.Files) error { return nil }, agent.SuspendForApproval())
+	rt, end := newKilledRuntime(t, dir, func(context.Context, *files.Files) error { return nil }, agent.SuspendForApproval())
 	defer end()
 	call := ""
 	for e, err := range rt.Journal().Entries(t.Context(), journal.Query{Kinds: []record.Kind{record.KindAsked}, Limit: 1}) {
@@ -164,7 +164,7 @@ func TestAnswerToTheDead(t *testing.T) {
 // the helper nor by who handed the grant on, and within that grant.
 func TestAskedForAHelper(t *testing.T) {
 	by := ""
-	boss := &heard{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+	boss := &recordingApprover{say: func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		return ctxperm.Approve(by), nil
 	}}
 	name := "d"

@@ -24,18 +24,18 @@ type callLedger struct {
 	rt  *Runtime
 	txn string // empty: all transactions, by principal
 
-	mu      sync.Mutex // never held across a wait
-	pos     int64
-	owners  map[string]string             // whom a session counts for, by session
-	tallies map[string]*sessionCounters   // by owner
-	calls   map[string]string             // owners of the calls that have not ended
-	erased  map[string]bool               // erased calls whose other records were not read
-	awaited map[string]*perm.SessionFacts // counts before a call; nil: its start is not read yet
+	mu       sync.Mutex // never held across a wait
+	pos      int64
+	owners   map[string]string             // whom a session counts for, by session
+	counters map[string]*sessionCounters   // by owner
+	calls    map[string]string             // owners of the calls that have not ended
+	erased   map[string]bool               // erased calls whose other records were not read
+	awaited  map[string]*perm.SessionFacts // counts before a call; nil: its start is not read yet
 }
 
 func newLedger(rt *Runtime, txn string) *callLedger {
 	return &callLedger{
-		rt: rt, txn: txn, owners: map[string]string{}, tallies: map[string]*sessionCounters{}, calls: map[string]string{}, erased: map[string]bool{},
+		rt: rt, txn: txn, owners: map[string]string{}, counters: map[string]*sessionCounters{}, calls: map[string]string{}, erased: map[string]bool{},
 		awaited: map[string]*perm.SessionFacts{},
 	}
 }
@@ -195,10 +195,10 @@ func (l *callLedger) ends(rec record.Record, s tool.Status) {
 
 // of returns the counters of an owner. The caller holds the lock.
 func (l *callLedger) of(owner string) *sessionCounters {
-	t, ok := l.tallies[owner]
+	t, ok := l.counters[owner]
 	if !ok {
-		t = newTally(l.rt.services.Host, l.rt.tools.Load)
-		l.tallies[owner] = t
+		t = newSessionCounters(l.rt.services.Host, l.rt.tools.Load)
+		l.counters[owner] = t
 	}
 	return t
 }

@@ -21,14 +21,14 @@ import (
 type slowLooks struct {
 	*sqlite.Journal
 
-	n    atomic.Int32
-	came chan struct{}
-	on   chan struct{}
+	n       atomic.Int32
+	arrived chan struct{}
+	on      chan struct{}
 }
 
 // Entries reads, and stands still when it has.
 func (j *slowLooks) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
-	if j.came == nil || len(q.Kinds) == 0 || q.Kinds[0] != record.KindRevoked {
+	if j.arrived == nil || len(q.Kinds) == 0 || q.Kinds[0] != record.KindRevoked {
 		return j.Journal.Entries(ctx, q)
 	}
 	j.n.Add(1)
@@ -38,7 +38,7 @@ func (j *slowLooks) Entries(ctx context.Context, q journal.Query) iter.Seq2[reco
 				return
 			}
 		}
-		j.came <- struct{}{}
+		j.arrived <- struct{}{}
 		<-j.on
 	}
 }
@@ -64,7 +64,7 @@ func TestRevocationsAreLookedForTogether(t *testing.T) {
 		}
 		return nil
 	}
-	j.came, j.on = make(chan struct{}), make(chan struct{})
+	j.arrived, j.on = make(chan struct{}), make(chan struct{})
 
 	var first, rest sync.WaitGroup
 	first.Go(func() {
@@ -72,7 +72,7 @@ func TestRevocationsAreLookedForTogether(t *testing.T) {
 		require.NoError(t, err, "what was not revoked when it looked")
 	})
 	<-here
-	<-j.came
+	<-j.arrived
 	other := newRuntime(t, agent.Journal(open()))
 	require.NoError(t, other.Revoke(t.Context(), s.ID(), "boss", "enough"))
 	const together = 20
@@ -87,7 +87,7 @@ func TestRevocationsAreLookedForTogether(t *testing.T) {
 	}
 	j.on <- struct{}{}
 	first.Wait()
-	<-j.came
+	<-j.arrived
 	j.on <- struct{}{}
 	rest.Wait()
 	require.Equal(t, int32(2), j.n.Load())

@@ -85,7 +85,7 @@ func TestLoopLimitsOfATurn(t *testing.T) {
 		_, err := b.run(context.Background())
 		require.NoError(t, err, "it ends nothing")
 		require.Len(t, b.ran, 3)
-		told := b.model.Told()
+		told := b.model.Received()
 		require.Equal(t, `look has seen {"n":1}`, told[0].Text)
 		require.True(t, strings.HasPrefix(told[1].Text, "look has \n[The call was done. Its result has 21 bytes, and 9 of them are shown"), told[1].Text)
 		require.Contains(t, told[2].Text, "at most 2 calls are run in one turn")
@@ -95,7 +95,7 @@ func TestLoopLimitsOfATurn(t *testing.T) {
 	b.loop.Limits = agent.LoopLimits{TurnTimeout: time.Nanosecond}
 	_, err := b.run(context.Background())
 	require.NoError(t, err)
-	require.True(t, b.model.Told()[0].Failed)
+	require.True(t, b.model.Received()[0].Failed)
 	for _, l := range []agent.LoopLimits{{MaxTurns: -1}, {MaxCalls: -1}, {MaxBytes: -1}, {Timeout: -1}, {MaxTurnCalls: -1}, {MaxTurnBytes: -1}, {TurnTimeout: -1}} {
 		b.loop.Limits = l
 		_, err := b.run(context.Background())
@@ -139,7 +139,7 @@ func TestLoopChoice(t *testing.T) {
 					require.NotEmpty(t, c.Stopped)
 				}
 				require.Len(t, b.ran, tt.ran)
-				require.Equal(t, len(tt.script), b.model.Said())
+				require.Equal(t, len(tt.script), b.model.Answered())
 			})
 		})
 	}
@@ -159,7 +159,7 @@ func TestLoopRefusesWhatItCannotDo(t *testing.T) {
 		},
 		"unknown mode":            func(l *agent.Loop, _ *agent.Conversation) { l.ToolChoice.Mode = "maybe" },
 		"no turn of the format":   func(l *agent.Loop, _ *agent.Conversation) { l.CallModel = overloaded },
-		"the model was not heard": func(l *agent.Loop, _ *agent.Conversation) { l.CallModel = deaf },
+		"the model was not heard": func(l *agent.Loop, _ *agent.Conversation) { l.CallModel = ignoreContext },
 		"could not be kept":       func(l *agent.Loop, _ *agent.Conversation) { l.Save = forgets },
 		"the turn was cut short":  func(l *agent.Loop, _ *agent.Conversation) { l.CallModel = cutShort },
 	} {
@@ -177,7 +177,7 @@ func overloaded(context.Context, agent.ModelRequest) (json.RawMessage, error) {
 	return json.RawMessage(`{"type":"error","error":{"type":"overloaded_error"}}`), nil
 }
 
-func deaf(context.Context, agent.ModelRequest) (json.RawMessage, error) {
+func ignoreContext(context.Context, agent.ModelRequest) (json.RawMessage, error) {
 	return nil, errors.New("no route")
 }
 

@@ -28,11 +28,11 @@ type loopBench struct {
 	s     *agent.Session
 	loop  agent.Loop
 
-	mu    sync.Mutex
-	ran   []string
-	kept  []agent.Conversation
-	told  []tool.Status
-	block func(ctx context.Context) // inside of each call
+	mu       sync.Mutex
+	ran      []string
+	kept     []agent.Conversation
+	statuses []tool.Status
+	block    func(ctx context.Context) // inside of each call
 }
 
 func (b *loopBench) note(name string, in json.RawMessage) {
@@ -98,7 +98,7 @@ func newLoopBench(t *testing.T, f wire.Format, script []fakemodel.Turn, opts ...
 		},
 		OnResults: func(_ []wire.Call, outcomes []tool.Outcome) {
 			for _, o := range outcomes {
-				b.told = append(b.told, o.Status)
+				b.statuses = append(b.statuses, o.Status)
 			}
 		},
 	}
@@ -138,17 +138,17 @@ func TestLoopConverses(t *testing.T) {
 		require.ElementsMatch(t, []string{`look {"n":1}`, `look {"n":2}`}, b.ran[:2])
 		require.Equal(t, []string{`write {"n":3}`, `look {"n":1}`}, b.ran[2:])
 		ok, bad := tool.StatusDone, tool.StatusInvalid
-		require.Equal(t, []tool.Status{ok, ok, ok, bad, bad, bad, tool.StatusDenied, ok}, b.told)
+		require.Equal(t, []tool.Status{ok, ok, ok, bad, bad, bad, tool.StatusDenied, ok}, b.statuses)
 		var failed []bool
-		for i, told := range b.model.Told() {
+		for i, told := range b.model.Received() {
 			failed = append(failed, told.Failed)
 			if told.Failed {
 				require.NotContains(t, told.Text, "has seen", i)
 			}
 		}
 		require.Equal(t, []bool{false, false, false, true, true, true, true, false}, failed)
-		require.Contains(t, b.model.Told()[4].Text, `there is no tool "nothing"`)
-		require.Contains(t, b.model.Told()[6].Text, "the rule of the house")
+		require.Contains(t, b.model.Received()[4].Text, `there is no tool "nothing"`)
+		require.Contains(t, b.model.Received()[6].Text, "the rule of the house")
 		require.Contains(t, string(c.Messages[len(c.Messages)-1]), "Done.", "the answer is the last of the history")
 		require.Equal(t, "Done.", c.Answer)
 		require.Regexp(t, "_tokens|TokenCount|totalTokens|eval_count", string(c.Response), "usage comes with it")
@@ -251,7 +251,7 @@ func TestLoopWaitsForApproval(t *testing.T) {
 		require.Len(t, c.Waiting, 1)
 		require.Equal(t, []string{`write {"n":1}`}, b.ran, "what comes after the call that waits waits too")
 		require.Equal(t, c, b.kept[len(b.kept)-1])
-		require.Empty(t, b.told)
+		require.Empty(t, b.statuses)
 
 		again, err := b.loop.Run(ctx, tx, c)
 		require.ErrorIs(t, err, tool.ErrPending, "nobody has answered")
@@ -269,8 +269,8 @@ func TestLoopWaitsForApproval(t *testing.T) {
 		_, err = b.loop.Run(ctx, tx, stored)
 		require.NoError(t, err)
 		require.Equal(t, []string{`write {"n":1}`, `ask {"n":2}`, `write {"n":3}`}, b.ran)
-		require.Equal(t, []tool.Status{tool.StatusDone, tool.StatusDone, tool.StatusDone}, b.told)
-		require.Equal(t, `ask has seen {"n":2}`, b.model.Told()[1].Text)
+		require.Equal(t, []tool.Status{tool.StatusDone, tool.StatusDone, tool.StatusDone}, b.statuses)
+		require.Equal(t, `ask has seen {"n":2}`, b.model.Received()[1].Text)
 	})
 }
 
@@ -284,8 +284,8 @@ func TestLoopTellsOfARefusedApproval(t *testing.T) {
 	_, err = b.loop.Run(ctx, tx, c)
 	require.NoError(t, err)
 	require.Empty(t, b.ran)
-	require.Equal(t, []tool.Status{tool.StatusDenied}, b.told)
-	require.True(t, b.model.Told()[0].Failed)
+	require.Equal(t, []tool.Status{tool.StatusDenied}, b.statuses)
+	require.True(t, b.model.Received()[0].Failed)
 }
 
 // A process that dies between the journal and the model's answer handles the same turn again: whether it kept the model's
@@ -324,7 +324,7 @@ func TestLoopRepeatsNothing(t *testing.T) {
 				require.NoError(t, err)
 				require.Len(t, b.ran, 3)
 				require.Equal(t, 3, c.Calls)
-				for _, told := range b.model.Told() {
+				for _, told := range b.model.Received() {
 					require.False(t, told.Failed)
 					require.Contains(t, told.Text, "has seen")
 				}
@@ -348,7 +348,7 @@ func TestLoopTellsOfWhatWasReverted(t *testing.T) {
 	require.NoError(t, b.rt.Answer(ctx, agent.Answer{Call: c.Waiting[0], Approved: true, By: "boss"}))
 	_, err = b.loop.Run(ctx, tx, c)
 	require.NoError(t, err)
-	require.Equal(t, []tool.Status{tool.StatusUnknown, tool.StatusDone}, b.told)
+	require.Equal(t, []tool.Status{tool.StatusUnknown, tool.StatusDone}, b.statuses)
 }
 
 func TestLoopOrder(t *testing.T) {
@@ -393,7 +393,7 @@ func TestLoopOrder(t *testing.T) {
 			if tt.order != agent.FullyConcurrent {
 				require.Equal(t, []string{`write {"n":4}`, `write {"n":5}`, `look {"n":6}`}, b.ran[3:])
 			}
-			for i, told := range b.model.Told() {
+			for i, told := range b.model.Received() {
 				require.Contains(t, told.Text, `{"n":`+string(rune('1'+i))+`}`, "the order of results is that of the calls")
 			}
 		})
@@ -413,7 +413,7 @@ func TestLoopEndsWithItsContext(t *testing.T) {
 	_, err = b.loop.Run(context.Background(), tx, c)
 	require.NoError(t, err)
 	require.Len(t, b.ran, 2)
-	require.Equal(t, 2, len(b.model.Told()))
+	require.Equal(t, 2, len(b.model.Received()))
 
 	b.loop.CallModel = func(ctx context.Context, _ agent.ModelRequest) (json.RawMessage, error) { return nil, ctx.Err() }
 	_, err = b.loop.Run(ctx, tx, b.user())

@@ -56,7 +56,7 @@ func (r *loopRun) runCalls(ctx context.Context, calls []wire.Call, outcomes []to
 // batch makes the requests of a turn and shows them to the filters as one
 // batch, however they are grouped.
 func (r *loopRun) batch(ctx context.Context, asks []BatchCall, run []int) (batch map[int]pipeline.Request, ended func([]tool.Outcome)) {
-	turn, calls := r.tx.s.standing.nextTurn(), make([]tool.Request, len(run))
+	turn, calls := r.tx.s.state.nextTurn(), make([]tool.Request, len(run))
 	for n, i := range run {
 		calls[n] = tool.Request{Tool: asks[i].Tool, Input: asks[i].Input, Batch: perm.BatchFacts{Index: i, Count: len(asks)}, Turn: turn}
 	}
@@ -93,12 +93,12 @@ func (r *loopRun) one(ctx context.Context, ask BatchCall, call pipeline.Request)
 		}
 	}
 	out, _ := r.tx.invoke(ctx, call, ask.ID, true)
-	return asItStands(out)
+	return withCurrentState(out)
 }
 
-// asItStands returns the current outcome of a call: a call that is answered
+// withCurrentState returns the current outcome of a call: a call that is answered
 // from the journal can have been reverted since.
-func asItStands(out tool.Outcome) tool.Outcome {
+func withCurrentState(out tool.Outcome) tool.Outcome {
 	if !out.Status.OK() || out.Reverted == "" {
 		return out
 	}

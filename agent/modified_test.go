@@ -18,7 +18,7 @@ func TestAnApprovalIsNotOfTheModifiedTool(t *testing.T) {
 	ctx := t.Context()
 	asks := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": "package remit\nask contains \"look\"\n"}})
 	var said []string
-	was := lamp(t, &said, "1", "a", "old")
+	was := lampTool(t, &said, "1", "a", "old")
 	is, err := was.Modify(func(s *tool.Spec) { s.Description = "new" })
 	is = mustTool(t, is, err)
 	rt := newRuntime(t, agent.Policy(asks), agent.SuspendForApproval(), agent.Tools(was))

@@ -79,7 +79,7 @@ func (tx *Txn) BeginNested(ctx context.Context, s *Session) (*Txn, error) {
 	if !tx.s.above(s) {
 		return nil, fmt.Errorf("the session is neither that of transaction %s nor was handed on from it: %w", tx.ID(), tool.ErrInvalid)
 	}
-	if err := s.Stands(ctx); err != nil {
+	if err := s.CheckValid(ctx); err != nil {
 		return nil, fmt.Errorf("nest: %w", err)
 	}
 	in := tx.inside(s, host.NewID(s.rt.services.Host, "n_"))
@@ -119,8 +119,8 @@ func (s *Session) above(other *Session) bool {
 	if other == nil || other.rt != s.rt {
 		return false
 	}
-	for st := other.standing; st != nil; st = st.from {
-		if st == s.standing {
+	for st := other.state; st != nil; st = st.from {
+		if st == s.state {
 			return true
 		}
 	}
@@ -169,7 +169,7 @@ func (tx *Txn) revertNested(ctx context.Context) (rep revert.Report, err error) 
 		if err := tx.closeNested(ctx); err != nil {
 			return err
 		}
-		leave, err := tx.turns(ctx)
+		leave, err := tx.lockForSavepoint(ctx)
 		if err != nil {
 			return err
 		}
@@ -183,9 +183,9 @@ func (tx *Txn) revertNested(ctx context.Context) (rep revert.Report, err error) 
 	return rep, err
 }
 
-// turns locks each tool state that calls of the nested transaction left.
+// lockForSavepoint locks each tool state that calls of the nested transaction left.
 // Concurrent calls continue, and one of them can be using the same state.
-func (tx *Txn) turns(ctx context.Context) (leave func(), err error) {
+func (tx *Txn) lockForSavepoint(ctx context.Context) (leave func(), err error) {
 	t, err := revert.Load(ctx, tx.s.rt.journal, tx.ID())
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (tx *Txn) whileIdle(fn func() error) error {
 func (tx *Txn) closeNested(ctx context.Context) error {
 	tx.nests.close(true)
 	for _, in := range tx.nests.list() {
-		leave, err := in.turn.alone(ctx)
+		leave, err := in.lock.alone(ctx)
 		if err != nil {
 			return err
 		}

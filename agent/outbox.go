@@ -107,7 +107,7 @@ func (tx *Txn) releaseOne(ctx context.Context, c *revert.Call) error {
 	}
 	// A started release continues if its caller disconnects. Otherwise its
 	// effect would be unknown.
-	out := line.Release(context.WithoutCancel(ctx), c, tx.s.standing.turn())
+	out := line.Release(context.WithoutCancel(ctx), c, tx.s.state.turn())
 	tx.outbox.mu.Lock()
 	tx.outbox.released = append(tx.outbox.released, out)
 	tx.outbox.mu.Unlock()
@@ -137,8 +137,8 @@ func (tx *Txn) lineOf(ctx context.Context, c *revert.Call) (*pipeline.Pipeline, 
 
 // dropped returns the reservations of a held call.
 func (rt *Runtime) dropped(session, call string) {
-	if st := rt.standings.get(session); st != nil {
-		st.tally.records(rt.services.Host.Now(), []revert.CallRecord{{Call: call, Body: &record.Dropped{}}})
+	if st := rt.sessionStates.get(session); st != nil {
+		st.counters.records(rt.services.Host.Now(), []revert.CallRecord{{Call: call, Body: &record.Dropped{}}})
 	}
 }
 
@@ -147,7 +147,7 @@ func (rt *Runtime) dropped(session, call string) {
 func (t *sessionCounters) queue(call string, b *record.Held) {
 	c := t.calls[call]
 	if c == nil {
-		c = &reservedCall{tool: b.Tool.Name, sums: amounts(b.Counts), stands: true}
+		c = &reservedCall{tool: b.Tool.Name, sums: amounts(b.Counts), reserved: true}
 		tc := t.of(b.Tool.Name)
 		tc.name(maps.Keys(c.sums))
 		tc.reserve(c.sums, 1)

@@ -33,7 +33,7 @@ func TestInterleavedHolds(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 9))
 			steps, h := &stepper{}, hosttest.New(seed)
 			refusals := r.IntN(3)
-			p := &post{fails: func(letter) error {
+			p := &post{fails: func(sentMessage) error {
 				if refusals--; refusals >= 0 && refusals%2 == 0 {
 					return tool.NoEffect(errors.New("refused"))
 				}

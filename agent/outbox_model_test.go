@@ -26,9 +26,9 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// mailroom is a world in which letters are held and processes die: at any
+// outboxModel is a world in which letters are held and processes die: at any
 // scheduling point, after which nothing that the process does has an effect.
-type mailroom struct {
+type outboxModel struct {
 	t     *testing.T
 	at    string // for messages
 	r     *rand.Rand
@@ -37,7 +37,7 @@ type mailroom struct {
 	host  *hosttest.Host
 	tools []tool.Tool
 
-	dead  bool
+	ended bool
 	left  int // scheduling points until the process dies; negative: it does not
 	rt    *agent.Runtime
 	j     *opening
@@ -45,20 +45,20 @@ type mailroom struct {
 	txn   string
 	marks map[string]int // savepoints, by how many letters there were
 
-	letters []*mailed
-	got     []string       // texts, in the order of arrival
-	effects map[string]int // by text: how often it had an effect
-	keys    map[string]string
-	deaths  int
-	log     []journal.Batch // what the journal took
-	lost    int             // batches that a death took with it
+	messages []*mailed
+	got      []string       // texts, in the order of arrival
+	effects  map[string]int // by text: how often it had an effect
+	keys     map[string]string
+	ends     int
+	log      []journal.Batch // what the journal took
+	lost     int             // batches that a death took with it
 }
 
 // cached is a journal whose batches without a barrier are lost when the process
 // dies before the next one with a barrier.
 type cached struct {
 	*opening
-	m *mailroom
+	m *outboxModel
 }
 
 func (c cached) Append(ctx context.Context, b journal.Batch) error {
@@ -70,7 +70,7 @@ func (c cached) Append(ctx context.Context, b journal.Batch) error {
 }
 
 // powerCut forgets what no barrier has followed.
-func (m *mailroom) powerCut() {
+func (m *outboxModel) powerCut() {
 	kept := len(m.log)
 	for kept > 0 && !m.log[kept-1].Durable {
 		kept--
@@ -89,22 +89,22 @@ type mailed struct {
 	tx          *agent.Txn
 	sure        bool // its caller was told that it is held
 	maybe, gone bool // it may have been dropped; its caller was told that it was
-	fate        int
+	delivery    int
 	refusals    int
 }
 
 const (
-	fateFine = iota
-	fateRefused
-	fateLost   // it arrives, and the caller gets no response
-	fateBroken // it does not arrive, and the caller gets no response
-	fates
+	deliveryDone = iota
+	deliveryRefused
+	deliveryUnconfirmed // it arrives, and the caller gets no response
+	deliveryFailed      // it does not arrive, and the caller gets no response
+	deliveryKinds
 )
 
-var errDied = errors.New("the process is dead")
+var errProcessEnded = errors.New("the process is dead")
 
-func newMailroom(t *testing.T, seed uint64) *mailroom {
-	m := &mailroom{
+func newOutboxModel(t *testing.T, seed uint64) *outboxModel {
+	m := &outboxModel{
 		t: t, at: fmt.Sprint("seed ", seed), r: rand.New(rand.NewPCG(seed, 11)), dir: workspace(t), store: newStore(), host: hosttest.New(seed),
 		effects: map[string]int{}, keys: map[string]string{}, marks: map[string]int{},
 	}
@@ -129,25 +129,25 @@ func newMailroom(t *testing.T, seed uint64) *mailroom {
 }
 
 // tick lets the process die when its time has come.
-func (m *mailroom) tick() error {
-	if m.left == 0 && !m.dead {
-		m.dead = true
-		m.deaths++
+func (m *outboxModel) tick() error {
+	if m.left == 0 && !m.ended {
+		m.ended = true
+		m.ends++
 	}
 	m.left--
-	if m.dead {
-		return errDied
+	if m.ended {
+		return errProcessEnded
 	}
 	return nil
 }
 
 // deliver performs the effect of a letter. It checks that the letter was held,
 // that its commit had begun, and that the journal already holds its start.
-func (m *mailroom) deliver(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
+func (m *outboxModel) deliver(ctx context.Context, tc ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
 	var text string
 	require.NoError(m.t, json.Unmarshal(in, &text), m.at)
 	if m.tick() != nil {
-		return tool.Result{}, errDied
+		return tool.Result{}, errProcessEnded
 	}
 	txn, err := revert.Load(ctx, m.store.mem, m.txn)
 	require.NoError(m.t, err, m.at)
@@ -159,13 +159,13 @@ func (m *mailroom) deliver(ctx context.Context, tc ctxperm.ToolContext, in json.
 		require.Equal(m.t, before, call.Key, m.at)
 	}
 	m.keys[text] = call.Key
-	l := m.letter(text)
+	l := m.message(text)
 	switch {
-	case l.fate == fateRefused && l.refusals > 0:
+	case l.delivery == deliveryRefused && l.refusals > 0:
 		l.refusals--
 		return tool.Result{}, tool.NoEffect(errors.New("refused"))
-	case l.fate == fateBroken:
-		l.fate = fateFine
+	case l.delivery == deliveryFailed:
+		l.delivery = deliveryDone
 		return tool.Result{}, errors.New("the connection broke")
 	}
 	m.got = append(m.got, text)
@@ -173,16 +173,16 @@ func (m *mailroom) deliver(ctx context.Context, tc ctxperm.ToolContext, in json.
 		m.effects[text]++
 	}
 	if m.tick() != nil {
-		return tool.Result{}, errDied
+		return tool.Result{}, errProcessEnded
 	}
-	if l.fate == fateLost {
-		l.fate = fateFine
+	if l.delivery == deliveryUnconfirmed {
+		l.delivery = deliveryDone
 		return tool.Result{}, errors.New("the connection broke")
 	}
 	return tool.Text("sent"), nil
 }
 
-func (m *mailroom) look(_ context.Context, s verify.Subject) verify.Verdict {
+func (m *outboxModel) look(_ context.Context, s verify.Subject) verify.Verdict {
 	var text string
 	require.NoError(m.t, json.Unmarshal(s.Input, &text))
 	if m.effects[text] > 0 {
@@ -191,37 +191,37 @@ func (m *mailroom) look(_ context.Context, s verify.Subject) verify.Verdict {
 	return verify.Absent()
 }
 
-func (m *mailroom) letter(text string) *mailed {
-	i := slices.IndexFunc(m.letters, func(l *mailed) bool { return l.text == text })
+func (m *outboxModel) message(text string) *mailed {
+	i := slices.IndexFunc(m.messages, func(l *mailed) bool { return l.text == text })
 	require.GreaterOrEqual(m.t, i, 0, m.at)
-	return m.letters[i]
+	return m.messages[i]
 }
 
 // process begins a new life, which may be short.
-func (m *mailroom) process() {
+func (m *outboxModel) process() {
 	if m.j != nil {
 		require.NoError(m.t, m.j.Close())
 		require.NoError(m.t, m.rt.Close())
 	}
-	if m.dead {
+	if m.ended {
 		m.powerCut()
 	}
-	m.dead, m.left = false, -1
-	if m.deaths < 6 && m.r.IntN(3) > 0 {
+	m.ended, m.left = false, -1
+	if m.ends < 6 && m.r.IntN(3) > 0 {
 		m.left = m.r.IntN(160)
 	}
-	m.j = m.store.open(func(journal.Batch) bool { return m.dead })
+	m.j = m.store.open(func(journal.Batch) bool { return m.ended })
 	rt, err := agent.New(quiet(), agent.Host(m.host), agent.Journal(cached{m.j, m}), agent.Policy(holdAll()), agent.Tools(m.tools...), agent.Root("workspace", m.dir))
 	require.NoError(m.t, err)
 	m.rt = rt
 }
 
 // recovered is the transaction in a new process, nil where it is over.
-func (m *mailroom) recovered() *revert.Txn {
+func (m *outboxModel) recovered() *revert.Txn {
 	for {
 		m.process()
 		if _, err := m.rt.Recover(m.t.Context()); err != nil {
-			require.True(m.t, m.dead, "%s: %v", m.at, err)
+			require.True(m.t, m.ended, "%s: %v", m.at, err)
 			continue
 		}
 		txn, err := revert.Load(m.t.Context(), m.store.mem, m.txn)
@@ -240,7 +240,7 @@ func (m *mailroom) recovered() *revert.Txn {
 		}
 		tx, err := m.rt.ResumeTxn(m.t.Context(), m.txn)
 		if err != nil {
-			require.True(m.t, m.dead, "%s: %v", m.at, err)
+			require.True(m.t, m.ended, "%s: %v", m.at, err)
 			continue
 		}
 		for len(tx.Nested()) > 0 {
@@ -253,7 +253,7 @@ func (m *mailroom) recovered() *revert.Txn {
 			}
 		}
 		if err != nil {
-			require.True(m.t, m.dead, "%s: %v", m.at, err)
+			require.True(m.t, m.ended, "%s: %v", m.at, err)
 			continue
 		}
 		m.tx = tx
@@ -262,9 +262,9 @@ func (m *mailroom) recovered() *revert.Txn {
 }
 
 // revert reverts it, unless the process dies.
-func (m *mailroom) revert(back func() (revert.Report, error)) bool {
+func (m *outboxModel) revert(back func() (revert.Report, error)) bool {
 	_, err := back()
-	if m.dead {
+	if m.ended {
 		return false
 	}
 	if err != nil {
@@ -275,13 +275,13 @@ func (m *mailroom) revert(back func() (revert.Report, error)) bool {
 
 // build holds letters, and drops some of them again, in transactions inside one
 // another. It reports false when the process died.
-func (m *mailroom) build(s *agent.Session) bool {
+func (m *outboxModel) build(s *agent.Session) bool {
 	ctx := m.t.Context()
 	open := []*agent.Txn{m.tx}
 	inside := func(l *mailed, tx *agent.Txn) bool { return slices.Index(open, l.tx) >= slices.Index(open, tx) }
 	drop := func(which func(*mailed) bool, do func() error) {
 		var some []*mailed
-		for _, l := range m.letters {
+		for _, l := range m.messages {
 			if which(l) {
 				l.maybe = true
 				some = append(some, l)
@@ -292,7 +292,7 @@ func (m *mailroom) build(s *agent.Session) bool {
 				l.gone = true
 			}
 		} else {
-			require.True(m.t, m.dead, "%s: %v", m.at, err)
+			require.True(m.t, m.ended, "%s: %v", m.at, err)
 		}
 	}
 	for range 14 {
@@ -301,8 +301,8 @@ func (m *mailroom) build(s *agent.Session) bool {
 		case r < 6:
 			m.hold(top)
 		case r == 6:
-			_, err := top.Invoke(ctx, "file_write", tool.Args{"path": "f.txt", "content": fmt.Sprint(len(m.letters))})
-			require.True(m.t, err == nil || m.dead, "%s: %v", m.at, err)
+			_, err := top.Invoke(ctx, "file_write", tool.Args{"path": "f.txt", "content": fmt.Sprint(len(m.messages))})
+			require.True(m.t, err == nil || m.ended, "%s: %v", m.at, err)
 		case r == 7 && len(open) < 4:
 			who := s
 			if m.r.IntN(2) == 0 {
@@ -317,7 +317,7 @@ func (m *mailroom) build(s *agent.Session) bool {
 			}
 		case r == 8 && len(open) > 1:
 			if top.Commit(ctx) == nil {
-				for _, l := range m.letters {
+				for _, l := range m.messages {
 					if l.tx == top {
 						l.tx = open[len(open)-2]
 					}
@@ -330,12 +330,12 @@ func (m *mailroom) build(s *agent.Session) bool {
 		case r == 10 && len(open) == 1:
 			if m.r.IntN(2) == 0 && len(m.marks) > 0 {
 				n := m.marks["here"]
-				drop(func(l *mailed) bool { return slices.Index(m.letters, l) >= n }, func() error { _, err := m.tx.RevertTo(ctx, "here"); return err })
+				drop(func(l *mailed) bool { return slices.Index(m.messages, l) >= n }, func() error { _, err := m.tx.RevertTo(ctx, "here"); return err })
 			} else if m.tx.Savepoint(ctx, "here") == nil {
-				m.marks["here"] = len(m.letters)
+				m.marks["here"] = len(m.messages)
 			}
-		case r == 11 && len(open) == 1 && len(m.letters) > 0:
-			one := m.letters[m.r.IntN(len(m.letters))]
+		case r == 11 && len(open) == 1 && len(m.messages) > 0:
+			one := m.messages[m.r.IntN(len(m.messages))]
 			if one.sure && !one.maybe {
 				drop(func(l *mailed) bool { return l == one }, func() error {
 					_, err := m.tx.Revert(ctx, revert.Options{Calls: []string{one.call}})
@@ -343,25 +343,25 @@ func (m *mailroom) build(s *agent.Session) bool {
 				})
 			}
 		}
-		if m.dead {
+		if m.ended {
 			return false
 		}
 	}
 	for ; len(open) > 1; open = open[:len(open)-1] {
 		if err := open[len(open)-1].Commit(ctx); err != nil {
-			require.True(m.t, m.dead, "%s: %v", m.at, err)
+			require.True(m.t, m.ended, "%s: %v", m.at, err)
 			return false
 		}
 	}
 	return true
 }
 
-func (m *mailroom) hold(tx *agent.Txn) {
-	l := &mailed{text: fmt.Sprint("m", len(m.letters)+1), tx: tx, fate: m.r.IntN(fates), refusals: 1 + m.r.IntN(2)}
+func (m *outboxModel) hold(tx *agent.Txn) {
+	l := &mailed{text: fmt.Sprint("m", len(m.messages)+1), tx: tx, delivery: m.r.IntN(deliveryKinds), refusals: 1 + m.r.IntN(2)}
 	if m.r.IntN(2) == 0 {
-		l.fate = fateFine
+		l.delivery = deliveryDone
 	}
-	m.letters = append(m.letters, l)
+	m.messages = append(m.messages, l)
 	out, err := tx.Invoke(m.t.Context(), []string{"mail", "seen", "keyed"}[m.r.IntN(3)], l.text)
 	l.call = out.Call
 	if err == nil {
@@ -369,22 +369,22 @@ func (m *mailroom) hold(tx *agent.Txn) {
 		l.sure = true
 		return
 	}
-	require.True(m.t, m.dead, "%s: %v", m.at, err)
+	require.True(m.t, m.ended, "%s: %v", m.at, err)
 }
 
 // finish commits, as often as it takes, or reverts.
-func (m *mailroom) finish(alive bool) {
+func (m *outboxModel) finish(alive bool) {
 	ctx := m.t.Context()
 	for n := 0; ; n++ {
 		require.Less(m.t, n, 60, "%s: it does not come to an end", m.at)
-		if m.dead || !alive {
+		if m.ended || !alive {
 			if m.recovered() == nil {
 				return
 			}
 			alive = true
 		}
 		if m.r.IntN(12) == 0 {
-			for _, l := range m.letters {
+			for _, l := range m.messages {
 				l.maybe = true
 			}
 			if m.revert(func() (revert.Report, error) { return m.tx.Revert(ctx, revert.Options{}) }) {
@@ -394,7 +394,7 @@ func (m *mailroom) finish(alive bool) {
 		}
 		err := m.tx.Commit(ctx)
 		switch {
-		case m.dead:
+		case m.ended:
 			continue
 		case err == nil:
 			return
@@ -405,10 +405,10 @@ func (m *mailroom) finish(alive bool) {
 }
 
 // unstick is what a person may do about a commit that stopped, or not.
-func (m *mailroom) unstick() {
+func (m *outboxModel) unstick() {
 	released := m.tx.Released()
 	last := released[len(released)-1]
-	l := m.letter(m.text(last.Call))
+	l := m.message(m.text(last.Call))
 	switch m.r.IntN(4) {
 	case 0:
 		l.maybe = true
@@ -416,12 +416,12 @@ func (m *mailroom) unstick() {
 	case 1:
 		if last.Status == tool.StatusUnknown {
 			err := m.rt.ResolveUnknown(m.t.Context(), last.Call, record.Decided{Applied: m.effects[l.text] > 0, By: "boss", Why: "looked"})
-			require.True(m.t, err == nil || m.dead, "%s: %v", m.at, err)
+			require.True(m.t, err == nil || m.ended, "%s: %v", m.at, err)
 		}
 	}
 }
 
-func (m *mailroom) text(call string) string {
+func (m *outboxModel) text(call string) string {
 	_, c, err := revert.LoadCall(m.t.Context(), m.store.mem, call)
 	require.NoError(m.t, err, m.at)
 	var text string
@@ -430,10 +430,10 @@ func (m *mailroom) text(call string) string {
 }
 
 // judge holds what arrived against what callers were told and what the journal says.
-func (m *mailroom) judge() revert.TxnState {
+func (m *outboxModel) judge() revert.TxnState {
 	txn, err := revert.Load(m.t.Context(), m.store.mem, m.txn)
 	if errors.Is(err, journal.ErrNotFound) {
-		require.False(m.t, slices.ContainsFunc(m.letters, func(l *mailed) bool { return l.sure }), m.at)
+		require.False(m.t, slices.ContainsFunc(m.messages, func(l *mailed) bool { return l.sure }), m.at)
 		return ""
 	}
 	require.NoError(m.t, err, m.at)
@@ -446,7 +446,7 @@ func (m *mailroom) judge() revert.TxnState {
 		}
 	}
 	slices.SortFunc(order, func(a, b *revert.Call) int { return a.Held.Sequence - b.Held.Sequence })
-	for _, l := range m.letters {
+	for _, l := range m.messages {
 		c, arrived := phases[l.text], m.effects[l.text]
 		require.LessOrEqual(m.t, arrived, 1, "%s: %s was sent twice", m.at, l.text)
 		require.True(m.t, c != nil || !l.sure, "%s: %s is lost", m.at, l.text)
@@ -501,14 +501,14 @@ func TestHeldCallsThroughCrashes(t *testing.T) {
 	seeds := uint64(statcheck.Size(50, 20_000))
 	states, deaths, lost, arrived, dropped := map[revert.TxnState]int{}, 0, 0, 0, 0
 	for seed := range seeds {
-		m := newMailroom(t, seed)
+		m := newOutboxModel(t, seed)
 		m.process()
 		s, err := m.rt.Session(t.Context(), perm.Principal{ID: "coder"})
 		if err == nil {
 			m.tx, err = s.Begin(t.Context())
 		}
 		if err != nil {
-			require.True(t, m.dead)
+			require.True(t, m.ended)
 			require.NoError(t, m.rt.Close())
 			continue
 		}
@@ -517,8 +517,8 @@ func TestHeldCallsThroughCrashes(t *testing.T) {
 		states[m.judge()]++
 		rep, err := revert.Fsck(t.Context(), m.store.mem, revert.FsckOptions{Found: func(p revert.Problem) { t.Errorf("%s: %+v", m.at, p) }})
 		require.NoError(t, err, "%s: %+v", m.at, rep)
-		deaths, lost, arrived = deaths+m.deaths, lost+m.lost, arrived+len(m.got)
-		for _, l := range m.letters {
+		deaths, lost, arrived = deaths+m.ends, lost+m.lost, arrived+len(m.got)
+		for _, l := range m.messages {
 			if l.gone {
 				dropped++
 			}

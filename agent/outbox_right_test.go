@@ -95,7 +95,7 @@ func TestHeldCallsOfAnotherSession(t *testing.T) {
 // tried twice, and in another process.
 func TestUsesAreTakenWhenHeld(t *testing.T) {
 	down := true
-	p := &post{fails: func(letter) error {
+	p := &post{fails: func(sentMessage) error {
 		if down {
 			return tool.NoEffect(errors.New("down"))
 		}
@@ -200,7 +200,7 @@ func TestReleaseByAnotherTool(t *testing.T) {
 // TestDoubtfulReleaseByAnotherTool: that it cannot be sent again says nothing of
 // whether it was sent.
 func TestDoubtfulReleaseByAnotherTool(t *testing.T) {
-	p := &post{lost: func(letter) error { return errors.New("the connection broke") }}
+	p := &post{lost: func(sentMessage) error { return errors.New("the connection broke") }}
 	keyed := func(s *tool.Spec) { s.Hints.Idempotent = true }
 	o := newOffice(t, p.mail(t, keyed))
 	o.engine = holdAll()
@@ -297,7 +297,7 @@ redact contains "/output" if input.call.args == "whisper"
 // call stands.
 func TestHeldCallsByTheirID(t *testing.T) {
 	bad := errors.New("the connection broke")
-	p := &post{lost: func(l letter) error {
+	p := &post{lost: func(l sentMessage) error {
 		if l.text == "lost" {
 			return bad
 		}
@@ -383,7 +383,7 @@ func TestTwoWhoCommit(t *testing.T) {
 // by itself; what it only held is.
 func TestAbandonedCommits(t *testing.T) {
 	ctx := context.Background()
-	p := &post{fails: func(letter) error { return tool.NoEffect(errors.New("down")) }}
+	p := &post{fails: func(sentMessage) error { return tool.NoEffect(errors.New("down")) }}
 	o := branch(t, p)
 	rt, end := o.open()
 	s := newSession(t, rt)
@@ -458,7 +458,7 @@ func TestCommitThatIsGivenUp(t *testing.T) {
 	mail := p.mail(t, func(s *tool.Spec) {
 		s.Execute = func(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
 			cancel()
-			return tool.Text("sent"), errors.Join(ctx.Err(), p.deliver(letter{tc.Call().Key, "x"}))
+			return tool.Text("sent"), errors.Join(ctx.Err(), p.deliver(sentMessage{tc.Call().Key, "x"}))
 		}
 	})
 	rt := newRuntime(t, agent.Tools(mail), agent.Policy(holdAll()))

@@ -22,14 +22,14 @@ import (
 // post is a service outside: nothing that it got comes back.
 type post struct {
 	mu    sync.Mutex // never held across a wait
-	got   []letter
-	fails func(letter) error // before it is got; nil: never
-	lost  func(letter) error // after it is got; nil: never
+	got   []sentMessage
+	fails func(sentMessage) error // before it is got; nil: never
+	lost  func(sentMessage) error // after it is got; nil: never
 }
 
-type letter struct{ key, text string }
+type sentMessage struct{ key, text string }
 
-func (p *post) deliver(l letter) error {
+func (p *post) deliver(l sentMessage) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fails != nil {
@@ -74,7 +74,7 @@ func (p *post) mail(t *testing.T, change ...func(*tool.Spec)) tool.Tool {
 			if err := json.Unmarshal(in, &text); err != nil {
 				return tool.Result{}, err
 			}
-			return tool.Text("sent " + text), p.deliver(letter{tc.Call().Key, text})
+			return tool.Text("sent " + text), p.deliver(sentMessage{tc.Call().Key, text})
 		},
 	}
 	for _, c := range change {
@@ -293,7 +293,7 @@ func TestSavepointDropsWhatCameAfter(t *testing.T) {
 // from there; nothing is sent twice, and nothing is lost.
 func TestReleaseThatFails(t *testing.T) {
 	down := true
-	p := &post{fails: func(l letter) error {
+	p := &post{fails: func(l sentMessage) error {
 		if l.text == "two" && down {
 			return tool.NoEffect(errors.New("the server is down"))
 		}
@@ -341,7 +341,7 @@ func TestReleaseThatFails(t *testing.T) {
 // sent.
 func TestGivingUpOnARelease(t *testing.T) {
 	for _, whole := range []bool{true, false} {
-		p := &post{fails: func(l letter) error {
+		p := &post{fails: func(l sentMessage) error {
 			if l.text == "two" {
 				return tool.NoEffect(errors.New("refused"))
 			}
@@ -381,7 +381,7 @@ func TestGivingUpOnARelease(t *testing.T) {
 func TestUnknownRelease(t *testing.T) {
 	for _, idempotent := range []bool{false, true} {
 		lost := true
-		p := &post{lost: func(l letter) error {
+		p := &post{lost: func(l sentMessage) error {
 			if l.text == "two" && lost {
 				return errors.New("the connection broke")
 			}
@@ -397,7 +397,7 @@ func TestUnknownRelease(t *testing.T) {
 		require.ErrorIs(t, err, tool.ErrUnknown)
 		require.Equal(t, []string{"one", "two"}, p.texts())
 		if idempotent {
-			p.fails = func(letter) error { return tool.NoEffect(errors.New("nobody is there")) }
+			p.fails = func(sentMessage) error { return tool.NoEffect(errors.New("nobody is there")) }
 			require.ErrorIs(t, tx.Commit(t.Context()), tool.ErrUnknown, "that this attempt had no effect says nothing of the first")
 			p.fails = nil
 		}
@@ -422,7 +422,7 @@ func TestUnknownRelease(t *testing.T) {
 func TestSettledRelease(t *testing.T) {
 	for _, applied := range []bool{true, false} {
 		broken := true
-		p := &post{lost: func(letter) error {
+		p := &post{lost: func(sentMessage) error {
 			if broken {
 				return errors.New("the connection broke")
 			}
@@ -446,7 +446,7 @@ func TestSettledRelease(t *testing.T) {
 func TestUpdateWithHeldCalls(t *testing.T) {
 	for name, bad := range map[string]string{"none": "", "first": "one", "second": "two"} {
 		t.Run(name, func(t *testing.T) {
-			p := &post{fails: func(l letter) error {
+			p := &post{fails: func(l sentMessage) error {
 				if l.text == bad {
 					return tool.NoEffect(errors.New("refused"))
 				}

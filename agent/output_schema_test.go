@@ -54,6 +54,6 @@ func TestLoopOfARefusedBatch(t *testing.T) {
 	_, err := b.run(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, b.ran)
-	require.Equal(t, []tool.Status{tool.StatusDenied, tool.StatusDenied}, b.told)
-	require.Contains(t, b.model.Told()[0].Text, "too many at once")
+	require.Equal(t, []tool.Status{tool.StatusDenied, tool.StatusDenied}, b.statuses)
+	require.Contains(t, b.model.Received()[0].Text, "too many at once")
 }

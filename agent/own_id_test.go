@@ -21,30 +21,30 @@ import (
 	"github.com/remit-dev/remit/tool/builtin"
 )
 
-// overheard notes what a journal is asked for, and how much it answers.
-type overheard struct {
+// recordingJournal notes what a journal is asked for, and how much it answers.
+type recordingJournal struct {
 	journal.Journal
 	mu    sync.Mutex // never held across a wait
 	asked []string
 }
 
-func (o *overheard) note(format string, args ...any) {
+func (o *recordingJournal) note(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked = append(o.asked, fmt.Sprintf(format, args...))
 }
 
-func (o *overheard) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+func (o *recordingJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	o.note("call %t txn %t session %t kinds %v most %d", q.Call != "", q.Txn != "", q.Session != "", q.Kinds, q.Limit)
 	return o.Journal.Entries(ctx, q)
 }
 
-func (o *overheard) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
+func (o *recordingJournal) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadCloser, error) {
 	o.note("content")
 	return o.Journal.OpenContent(ctx, ref)
 }
 
-func (o *overheard) Unfinished(ctx context.Context) ([]journal.Ownership, error) {
+func (o *recordingJournal) Unfinished(ctx context.Context) ([]journal.Ownership, error) {
 	o.note("unfinished")
 	return o.Journal.Unfinished(ctx)
 }
@@ -54,7 +54,7 @@ func (o *overheard) Unfinished(ctx context.Context) ([]journal.Ownership, error)
 // journal reads. Neither the error nor the time reveals that the ID exists.
 func TestAnothersID(t *testing.T) {
 	ctx := context.Background()
-	heard := &overheard{Journal: journal.Memory()}
+	heard := &recordingJournal{Journal: journal.Memory()}
 	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", workspace(t)), agent.Policy(allowAll()), agent.Journal(heard))
 	mine, theirs := newSession(t, rt), newSession(t, rt)
 	open := begin(t, theirs)

@@ -24,20 +24,20 @@ const asksForPivots = "package remit\nask contains \"it leaves the house\" if in
 
 const allowsAnything = "package remit\nallow contains \"anything\"\n"
 
-// desk is a state folder that several lives of a program share, and a tool that
+// approvalSetup is a state folder that several lives of a program share, and a tool that
 // counts how often it ran.
-type desk struct {
+type approvalSetup struct {
 	t     *testing.T
 	state string
 	host  *hosttest.Host
 	sent  int
 }
 
-func newDesk(t *testing.T) *desk {
-	return &desk{t: t, state: filepath.Join(t.TempDir(), "state"), host: hosttest.New(1)}
+func newApprovalSetup(t *testing.T) *approvalSetup {
+	return &approvalSetup{t: t, state: filepath.Join(t.TempDir(), "state"), host: hosttest.New(1)}
 }
 
-func (d *desk) send(description string) tool.Tool {
+func (d *approvalSetup) send(description string) tool.Tool {
 	tl, err := tool.Create("send", description, func(context.Context, string) (string, error) {
 		d.sent++
 		return "sent", nil
@@ -46,7 +46,7 @@ func (d *desk) send(description string) tool.Tool {
 }
 
 // life is one process: what it opens is closed when fn returns.
-func (d *desk) life(policy, description string, fn func(rt *agent.Runtime)) {
+func (d *approvalSetup) life(policy, description string, fn func(rt *agent.Runtime)) {
 	ctx := context.Background()
 	j, err := sqlite.Open(ctx, d.state)
 	require.NoError(d.t, err)
@@ -59,7 +59,7 @@ func (d *desk) life(policy, description string, fn func(rt *agent.Runtime)) {
 }
 
 // ask leaves a pending call behind.
-func (d *desk) ask() (txn, call string) {
+func (d *approvalSetup) ask() (txn, call string) {
 	d.life(asksForPivots, "v1", func(rt *agent.Runtime) {
 		s := newSession(d.t, rt)
 		id, err := s.Update(context.Background(), func(tx *agent.Txn) error {
@@ -78,7 +78,7 @@ func (d *desk) ask() (txn, call string) {
 }
 
 // resume goes on in a new life and commits.
-func (d *desk) resume(policy, description, txn, call string) (out tool.Outcome) {
+func (d *approvalSetup) resume(policy, description, txn, call string) (out tool.Outcome) {
 	d.life(policy, description, func(rt *agent.Runtime) {
 		tx, err := rt.ResumeTxn(context.Background(), txn)
 		require.NoError(d.t, err)
@@ -88,7 +88,7 @@ func (d *desk) resume(policy, description, txn, call string) (out tool.Outcome) 
 	return out
 }
 
-func (d *desk) answer(call string, approved bool, by string) (err error) {
+func (d *approvalSetup) answer(call string, approved bool, by string) (err error) {
 	d.life(asksForPivots, "v1", func(rt *agent.Runtime) {
 		err = rt.Answer(context.Background(), agent.Answer{Call: call, Approved: approved, By: by, Why: "because"})
 	})
@@ -96,7 +96,7 @@ func (d *desk) answer(call string, approved bool, by string) (err error) {
 }
 
 // approveBeside writes an approval that was given before its process saw the refusal.
-func (d *desk) approveBeside(txn, call, by string) {
+func (d *approvalSetup) approveBeside(txn, call, by string) {
 	ctx := context.Background()
 	j, err := sqlite.Open(ctx, d.state)
 	require.NoError(d.t, err)
@@ -108,7 +108,7 @@ func (d *desk) approveBeside(txn, call, by string) {
 }
 
 func TestApprovalAcrossRestarts(t *testing.T) {
-	d := newDesk(t)
+	d := newApprovalSetup(t)
 	txn, call := d.ask()
 	require.Equal(t, tool.StatusPending, d.resume(asksForPivots, "v1", txn, call).Status, "nobody has answered")
 	require.NoError(t, d.answer(call, true, "boss"))
@@ -125,63 +125,63 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 	changed := asksForPivots + "hint contains \"changed\"\n"
 	for _, tc := range []struct {
 		name   string
-		do     func(d *desk, txn, call string) tool.Outcome
+		do     func(d *approvalSetup, txn, call string) tool.Outcome
 		why    string
 		status tool.Status
 	}{
-		{"refused", func(d *desk, txn, call string) tool.Outcome {
+		{"refused", func(d *approvalSetup, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, false, "boss"))
 			return d.resume(asksForPivots, "v1", txn, call)
 		}, "refused by boss: because", tool.StatusDenied},
-		{"refused, and the policy does not ask any more", func(d *desk, txn, call string) tool.Outcome {
+		{"refused, and the policy does not ask any more", func(d *approvalSetup, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, false, "boss"))
 			return d.resume("package remit\nallow contains \"anything\"\n", "v1", txn, call)
 		}, "refused by boss: because", tool.StatusDenied},
-		{"refused, and approved afterwards", func(d *desk, txn, call string) tool.Outcome {
+		{"refused, and approved afterwards", func(d *approvalSetup, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, false, "boss"))
 			require.ErrorContains(d.t, d.answer(call, true, "owner"), "stays refused")
 			return d.resume(asksForPivots, "v1", txn, call)
 		}, "refused by boss: because", tool.StatusDenied},
-		{"refused and approved at the same moment", func(d *desk, txn, call string) tool.Outcome {
+		{"refused and approved at the same moment", func(d *approvalSetup, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, false, "boss"))
 			d.approveBeside(txn, call, "owner")
 			return d.resume(asksForPivots, "v1", txn, call)
 		}, "refused by boss: because", tool.StatusDenied},
-		{"given by who asks", func(d *desk, txn, call string) tool.Outcome {
+		{"given by who asks", func(d *approvalSetup, txn, call string) tool.Outcome {
 			require.ErrorIs(d.t, d.answer(call, true, "coder"), tool.ErrDenied)
 			return d.resume(asksForPivots, "v1", txn, call)
 		}, "it leaves the house", tool.StatusPending},
-		{"given by nobody", func(d *desk, txn, call string) tool.Outcome {
+		{"given by nobody", func(d *approvalSetup, txn, call string) tool.Outcome {
 			require.ErrorIs(d.t, d.answer(call, true, ""), tool.ErrInvalid)
 			return d.resume(asksForPivots, "v1", txn, call)
 		}, "it leaves the house", tool.StatusPending},
-		{"too late", func(d *desk, txn, call string) tool.Outcome {
+		{"too late", func(d *approvalSetup, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, true, "boss"))
 			d.host.Advance(25 * time.Hour)
 			return d.resume(asksForPivots, "v1", txn, call)
 		}, "in time", tool.StatusDenied},
-		{"the tool changed", func(d *desk, txn, call string) tool.Outcome {
+		{"the tool changed", func(d *approvalSetup, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, true, "boss"))
 			return d.resume(asksForPivots, "v2", txn, call)
 		}, "has changed since", tool.StatusDenied},
-		{"the policy changed", func(d *desk, txn, call string) tool.Outcome {
+		{"the policy changed", func(d *approvalSetup, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, true, "boss"))
 			return d.resume(changed, "v1", txn, call)
 		}, "has changed since", tool.StatusDenied},
-		{"refused, and the policy allows by now", func(d *desk, txn, call string) tool.Outcome {
+		{"refused, and the policy allows by now", func(d *approvalSetup, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, false, "boss"))
 			return d.resume(allowsAnything, "v1", txn, call)
 		}, "refused by boss: because", tool.StatusDenied},
-		{"asked under another policy, which allows it", func(d *desk, txn, call string) tool.Outcome {
+		{"asked under another policy, which allows it", func(d *approvalSetup, txn, call string) tool.Outcome {
 			return d.resume(allowsAnything, "v1", txn, call)
 		}, "has changed since", tool.StatusDenied},
-		{"the policy denies by now", func(d *desk, txn, call string) tool.Outcome {
+		{"the policy denies by now", func(d *approvalSetup, txn, call string) tool.Outcome {
 			require.NoError(d.t, d.answer(call, true, "boss"))
 			return d.resume(asksForPivots+"deny contains \"closed\"\n", "v1", txn, call)
 		}, "closed", tool.StatusDenied},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newApprovalSetup(t)
 			txn, call := d.ask()
 			out := tc.do(d, txn, call)
 			require.Equal(t, tc.status, out.Status)
@@ -197,7 +197,7 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 // TestNobodyAnswersWhatIsOver: what waits in a transaction that has ended can neither be
 // approved nor go on.
 func TestNobodyAnswersWhatIsOver(t *testing.T) {
-	d := newDesk(t)
+	d := newApprovalSetup(t)
 	txn, call := d.ask()
 	d.life(asksForPivots, "v1", func(rt *agent.Runtime) {
 		_, err := rt.Revert(context.Background(), txn, revert.Options{})
@@ -210,7 +210,7 @@ func TestNobodyAnswersWhatIsOver(t *testing.T) {
 
 func TestAnswerToAnotherQuestion(t *testing.T) {
 	ctx := context.Background()
-	d := newDesk(t)
+	d := newApprovalSetup(t)
 	txn, call := d.ask()
 	d.life(asksForPivots, "v1", func(rt *agent.Runtime) {
 		c, err := revert.Load(ctx, rt.Journal(), txn)
@@ -229,7 +229,7 @@ func TestAnswerToAnotherQuestion(t *testing.T) {
 // session that it had: principal, grant, counts, savepoints.
 func TestOpenAgain(t *testing.T) {
 	ctx := context.Background()
-	d := newDesk(t)
+	d := newApprovalSetup(t)
 	txn, call := d.ask()
 	require.NoError(t, d.answer(call, true, "boss"))
 	d.life("package remit\nask contains \"x\" if input.principal.id == \"coder\"\n", "v1", func(rt *agent.Runtime) {

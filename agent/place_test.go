@@ -44,7 +44,7 @@ func (m *mountedRoot) Identity() disk.Identity { return m.as(m.Root.Identity()) 
 // the number of the first, and one that looks like it, such as a snapshot.
 func TestFolderOfTheRecord(t *testing.T) {
 	ctx := context.Background()
-	known := func(id disk.Identity) disk.Identity { id.Born = 7; return id }
+	known := func(id disk.Identity) disk.Identity { id.Created = 7; return id }
 	for _, tc := range []struct {
 		name      string
 		then, now func(disk.Identity) disk.Identity
@@ -52,11 +52,11 @@ func TestFolderOfTheRecord(t *testing.T) {
 		same      bool
 	}{
 		{"nothing happened", known, known, false, true},
-		{"another device", known, func(id disk.Identity) disk.Identity { id.Device++; id.Born = 7; return id }, false, true},
-		{"another device, and nobody knows when it was born", func(id disk.Identity) disk.Identity { id.Born = 0; return id }, func(id disk.Identity) disk.Identity { id.Device++; return id }, false, false},
-		{"another folder with its number", known, func(id disk.Identity) disk.Identity { id.Born = 8; return id }, false, false},
-		{"another folder", known, func(id disk.Identity) disk.Identity { id.Inode++; id.Born = 7; return id }, false, false},
-		{"a snapshot elsewhere", known, func(id disk.Identity) disk.Identity { id.Device++; id.Born = 7; return id }, true, false},
+		{"another device", known, func(id disk.Identity) disk.Identity { id.Device++; id.Created = 7; return id }, false, true},
+		{"another device, and nobody knows when it was born", func(id disk.Identity) disk.Identity { id.Created = 0; return id }, func(id disk.Identity) disk.Identity { id.Device++; return id }, false, false},
+		{"another folder with its number", known, func(id disk.Identity) disk.Identity { id.Created = 8; return id }, false, false},
+		{"another folder", known, func(id disk.Identity) disk.Identity { id.Inode++; id.Created = 7; return id }, false, false},
+		{"a snapshot elsewhere", known, func(id disk.Identity) disk.Identity { id.Device++; id.Created = 7; return id }, true, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, state := t.TempDir(), t.TempDir()

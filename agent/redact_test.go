@@ -39,8 +39,8 @@ ask contains "somebody looks" if input.tool.name == "asked"
 allow contains sprintf("token %v is fine", [input.call.args.token]) if true
 `
 
-// talker makes tools that tell their token wherever they can.
-func talker(t *testing.T, saw *[]string) []tool.Tool {
+// leakingTools makes tools that tell their token wherever they can.
+func leakingTools(t *testing.T, saw *[]string) []tool.Tool {
 	make := func(name string, change func(*tool.Spec)) tool.Tool {
 		s := tool.Spec{
 			Name: name, Description: "Tells.", EffectClass: effect.Pure, Destination: tool.NoDestination,
@@ -112,7 +112,7 @@ func TestWhatIsRedactedIsNowhere(t *testing.T) {
 	})
 	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": secretive}})
 	var reported strings.Builder
-	rt := newRuntime(t, agent.Journal(j), agent.Tools(talker(t, &saw)...), agent.Policy(e), agent.Approver(approver),
+	rt := newRuntime(t, agent.Journal(j), agent.Tools(leakingTools(t, &saw)...), agent.Policy(e), agent.Approver(approver),
 		agent.OnProgress(func(p tool.Progress) { reported.WriteString(p.Message) }))
 	tx := begin(t, newSession(t, rt))
 	in := tool.Args{"token": secret, "n": 7}
@@ -158,7 +158,7 @@ func TestARedactedCallThatMustBeKeptIsRefused(t *testing.T) {
 	ctx := context.Background()
 	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": secretive}})
 	var saw []string
-	rt := newRuntime(t, agent.Tools(talker(t, &saw)...), agent.Policy(e), agent.SuspendForApproval())
+	rt := newRuntime(t, agent.Tools(leakingTools(t, &saw)...), agent.Policy(e), agent.SuspendForApproval())
 	tx := begin(t, newSession(t, rt))
 	out, err := tx.Invoke(ctx, "asked", tool.Args{"token": secret})
 	require.ErrorIs(t, err, tool.ErrDenied)
@@ -191,7 +191,7 @@ func TestARefusedCallIsRedactedToo(t *testing.T) {
 			if name == "grant" {
 				opts = append(opts, agent.Grant())
 			}
-			rt := newRuntime(t, agent.Tools(talker(t, &saw)...), agent.Policy(c.engine))
+			rt := newRuntime(t, agent.Tools(leakingTools(t, &saw)...), agent.Policy(c.engine))
 			tx := begin(t, newSession(t, rt, opts...))
 			out, err := tx.Invoke(ctx, "told", tool.Args{"token": secret, "n": 7})
 			require.ErrorIs(t, err, tool.ErrDenied)
@@ -208,7 +208,7 @@ func TestARedactedCallIsAnsweredAgain(t *testing.T) {
 	ctx := context.Background()
 	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": secretive}})
 	var saw []string
-	rt := newRuntime(t, agent.Tools(talker(t, &saw)...), agent.Policy(e))
+	rt := newRuntime(t, agent.Tools(leakingTools(t, &saw)...), agent.Policy(e))
 	tx := begin(t, newSession(t, rt))
 	first, err := tx.Invoke(ctx, "told", tool.Args{"token": secret}, agent.WithCallID("one"))
 	require.NoError(t, err)

@@ -84,7 +84,7 @@ type approvalStore struct{ s *Session }
 
 // Recall returns the newest remembered approval that covers the request.
 func (m approvalStore) Recall(ctx context.Context, ask ctxperm.ApprovalRequest, input string) (*record.Approval, error) {
-	all, err := m.s.rt.register.standing(ctx)
+	all, err := m.s.rt.register.validApprovals(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (rt *Runtime) grantInfo(ctx context.Context, rec record.Record) (info Grant
 			return info, false, err
 		}
 		info = GrantInfo{
-			ID: rec.Session, Kind: "session", Principal: s.principal.ID, Accesses: s.standing.grant.Set().Accesses(),
+			ID: rec.Session, Kind: "session", Principal: s.principal.ID, Accesses: s.state.grant.Set().Accesses(),
 			From: b.Parent, Expires: b.Expires, Uses: b.Uses,
 		}
 		if b.Uses > 0 {

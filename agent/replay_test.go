@@ -64,7 +64,7 @@ func TestDropWhileReleasing(t *testing.T) {
 	tx := begin(t, newSession(t, rt))
 	holds(t, tx, "mail", "one")
 	second := holds(t, tx, "mail", "two")
-	p.fails = func(letter) error { return tool.NoEffect(errors.New("down")) }
+	p.fails = func(sentMessage) error { return tool.NoEffect(errors.New("down")) }
 	require.ErrorIs(t, tx.Commit(ctx), agent.ErrNotReleased)
 	_, err := tx.Revert(ctx, revert.Options{Calls: []string{second.Call}})
 	require.NoError(t, err)
@@ -78,19 +78,19 @@ func TestDropWhileReleasing(t *testing.T) {
 // record that names another call.
 func TestAnswersElsewhere(t *testing.T) {
 	ctx := context.Background()
-	d := newDesk(t)
+	d := newApprovalSetup(t)
 	txn, call := d.ask()
 	require.NoError(t, d.answer(call, true, "boss"))
 	other, twin := d.ask()
 	out := d.resume(asksForPivots, "v1", other, twin)
 	require.Equal(t, tool.StatusPending, out.Status, "the same words, asked again")
 
-	far := newDesk(t)
+	far := newApprovalSetup(t)
 	far.host = hosttest.New(2) // else its ids would be the same
 	farTxn, farCall := far.ask()
 	require.Equal(t, tool.StatusPending, far.resume(asksForPivots, "v1", farTxn, farCall).Status)
 	for _, to := range []struct {
-		d         *desk
+		d         *approvalSetup
 		txn, call string
 	}{{d, other, twin}, {far, farTxn, farCall}} {
 		var answered *record.Answered
@@ -118,7 +118,7 @@ func TestAnswersElsewhere(t *testing.T) {
 // call run once, also where it is resumed twice at once or was reverted meanwhile.
 func TestTwoWhoResume(t *testing.T) {
 	ctx := context.Background()
-	d := newDesk(t)
+	d := newApprovalSetup(t)
 	txn, call := d.ask()
 	require.NoError(t, d.answer(call, true, "boss"))
 	d.life(asksForPivots, "v1", func(one *agent.Runtime) {

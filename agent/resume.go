@@ -186,7 +186,7 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 // answer it stays pending. It runs once, even if several callers resume it.
 // Only the options OnCallProgress, OnStart and OnAsked apply.
 func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (tool.Outcome, error) {
-	leave, err := tx.turn.alone(ctx) // two resumes of one call must not both find it pending
+	leave, err := tx.lock.alone(ctx) // two resumes of one call must not both find it pending
 	if err != nil {
 		return pipeline.NotBegun(ctx, tool.Request{}, tx.ID(), err)
 	}
@@ -210,7 +210,7 @@ func (tx *Txn) Resume(ctx context.Context, call string, opts ...CallOption) (too
 		return in.Resume(ctx, call, opts...)
 	}
 	how := configured(opts)
-	out := tx.line.Resume(ctx, c, tool.Request{Turn: tx.s.standing.turn(), Progress: how.progress, OnStart: how.begun, Asked: how.asked})
+	out := tx.line.Resume(ctx, c, tool.Request{Turn: tx.s.state.turn(), Progress: how.progress, OnStart: how.begun, Asked: how.asked})
 	tx.noticeHeld(out)
 	return out, out.Err()
 }

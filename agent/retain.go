@@ -43,12 +43,12 @@ const (
 
 // retention is the background work of Retain.
 type retention struct {
-	rt    *Runtime
-	every time.Duration
-	by    *revert.Retainer
-	said  string // the error that was logged last; "": the last run succeeded
-	stop  context.CancelFunc
-	ended chan struct{}
+	rt         *Runtime
+	every      time.Duration
+	by         *revert.Retainer
+	lastLogged string // the error that was logged last; "": the last run succeeded
+	stop       context.CancelFunc
+	ended      chan struct{}
 }
 
 func (rt *Runtime) retain(keep revert.Retention) *retention {
@@ -80,13 +80,13 @@ func (r *retention) run(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case err == nil:
-		r.said = ""
+		r.lastLogged = ""
 		if done.Txns > 0 {
 			r.rt.log.Debug("retention dropped what was past it", "transactions", done.Txns, "content", done.Blobs, "kept", len(done.Kept))
 		}
-	case err.Error() != r.said:
-		r.said = err.Error()
-		r.rt.log.Error("retention could not drop what is past it; it tries again", "error", r.said, "every", r.every)
+	case err.Error() != r.lastLogged:
+		r.lastLogged = err.Error()
+		r.rt.log.Error("retention could not drop what is past it; it tries again", "error", r.lastLogged, "every", r.every)
 	}
 }
 

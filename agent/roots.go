@@ -144,10 +144,10 @@ func holds(parent, dir string) (bool, error) {
 	}
 }
 
-// ways returns the environment to revert the calls of a session: the tools and
+// environment returns the environment to revert the calls of a session: the tools and
 // roots of this runtime, and for a session of another process the folders that
 // its record names, if they are still the same.
-func (rt *Runtime) ways(ctx context.Context, session string) (revert.Environment, error) {
+func (rt *Runtime) environment(ctx context.Context, session string) (revert.Environment, error) {
 	if err := rt.inCopy(ctx, &revert.Txn{Session: session}); err != nil {
 		return revert.Environment{}, err
 	}
@@ -160,15 +160,15 @@ func (rt *Runtime) ways(ctx context.Context, session string) (revert.Environment
 		return r, ok
 	}
 	l := pipeline.New(pipeline.Config{
-		Services: rt.services, Tools: rt.Tools, Roots: open, Limits: rt.limits, World: rt.world(open),
+		Services: rt.services, Tools: rt.Tools, Roots: open, Limits: rt.limits, ResourceView: rt.resourceView(open),
 		Recorder: revert.NewRecorder(rt.journal, rt.services.Host, session),
 	})
 	schemes := append([]revert.Scheme{fileInternals.Scheme(lookup, rt.services.Host), toolstate.Scheme(rt.journal)}, rt.schemes...)
-	return revert.Environment{Namespace: worldOf(open), Schemes: schemes, Undoer: l, Prober: l, WaitIdle: l.WaitCallIdle}, nil
+	return revert.Environment{Namespace: namespaceOf(open), Schemes: schemes, Undoer: l, Prober: l, WaitIdle: l.WaitCallIdle}, nil
 }
 
-// worldOf names the folders that contain the resources of a session.
-func worldOf(open map[string]disk.Root) string {
+// namespaceOf names the folders that contain the resources of a session.
+func namespaceOf(open map[string]disk.Root) string {
 	var world strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(open)) {
 		_, _ = fmt.Fprintf(&world, "%s=%v;", name, open[name].Identity())

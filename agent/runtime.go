@@ -32,25 +32,25 @@ var internals = toolaccess.Of[tool.Tool, tool.Spec, tool.Registry, tool.RevertCo
 // concurrent use. It starts no goroutine except that of Retain, and reads no
 // environment variables.
 type Runtime struct {
-	services  pipeline.Services // what the pipelines of all sessions share
-	tools     atomic.Pointer[tool.Registry]
-	exchange  sync.Mutex // never held across a wait; guards the change of tools, the ledger and the retention
-	journal   journal.Journal
-	schemes   []revert.Scheme
-	roots     roots
-	others    foreignRoots
-	log       *slog.Logger
-	limits    tool.Limits
-	live      openTxns
-	named     callIDLocks
-	register  grantRegistry
-	standings sessionStates
-	abandon   AbandonedAction
-	tailored  map[string]ToolCustomizer // by name, or name@version
-	state     stateFolder
-	closed    atomic.Bool
-	ledger    *callLedger // of principals, under exchange; nil: no budget needs it
-	retention *retention  // under exchange; nil: no pruning in the background
+	services      pipeline.Services // what the pipelines of all sessions share
+	tools         atomic.Pointer[tool.Registry]
+	exchange      sync.Mutex // never held across a wait; guards the change of tools, the ledger and the retention
+	journal       journal.Journal
+	schemes       []revert.Scheme
+	roots         roots
+	others        foreignRoots
+	log           *slog.Logger
+	limits        tool.Limits
+	live          openTxns
+	named         callIDLocks
+	register      grantRegistry
+	sessionStates sessionStates
+	abandon       AbandonedAction
+	tailored      map[string]ToolCustomizer // by name, or name@version
+	state         stateFolder
+	closed        atomic.Bool
+	ledger        *callLedger // of principals, under exchange; nil: no budget needs it
+	retention     *retention  // under exchange; nil: no pruning in the background
 }
 
 // ErrClosed says that the runtime is closed and runs no calls.
@@ -95,10 +95,10 @@ func New(opts ...Option) (*Runtime, error) {
 		return nil, errors.Join(fmt.Errorf("agent: %w", err), rt.roots.close())
 	}
 	if rt.services.Wait {
-		rt.services.Asker = host.Asker(rt.services.Host)
+		rt.services.ProcessChain = host.ProcessChain(rt.services.Host)
 	}
-	rt.register.journal, rt.register.turn = rt.journal, host.NewLock(rt.services.Host, "register.look")
-	rt.services.Reverter = &revert.Reverter{Journal: rt.journal, Host: rt.services.Host, EnvironmentFor: rt.ways, Named: rt.otherFolders, OnDrop: rt.dropped}
+	rt.register.journal, rt.register.lookLock = rt.journal, host.NewLock(rt.services.Host, "register.look")
+	rt.services.Reverter = &revert.Reverter{Journal: rt.journal, Host: rt.services.Host, EnvironmentFor: rt.environment, Named: rt.otherFolders, OnDrop: rt.dropped}
 	return rt, nil
 }
 

@@ -40,7 +40,7 @@ type Session struct {
 	client    perm.ClientFacts
 	limits    tool.Limits
 	roots     rootsByName
-	standing  *sessionState
+	state     *sessionState
 	token     func() string // nil: unknown; a function, so that printing a session does not show the token
 }
 
@@ -57,7 +57,7 @@ func (s *Session) Begin(ctx context.Context) (*Txn, error) {
 }
 
 func (s *Session) begin(ctx context.Context, late bool) (*Txn, error) {
-	if err := cmp.Or(s.rt.open(), s.Stands(ctx)); err != nil {
+	if err := cmp.Or(s.rt.open(), s.CheckValid(ctx)); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
 	rec, err := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).Begin(ctx, host.NewID(s.rt.services.Host, "t_"), late)
@@ -69,21 +69,21 @@ func (s *Session) begin(ctx context.Context, late bool) (*Txn, error) {
 	return tx, nil
 }
 
-// Stands returns an error, which is tool.ErrDenied, if the grant of the session
+// CheckValid returns an error, which is tool.ErrDenied, if the grant of the session
 // was revoked or has expired. Another process can revoke the grant of a root
 // session: Begin and Stands check for that, and calls do not. An error that is
 // not tool.ErrDenied says that the journal could not be read.
-func (s *Session) Stands(ctx context.Context) error {
+func (s *Session) CheckValid(ctx context.Context) error {
 	if _, shared := s.rt.journal.(interface{ Dir() string }); shared {
 		revoked, why, err := s.rt.register.gone(ctx, s.id)
 		if err != nil {
 			return err
 		}
 		if revoked {
-			s.standing.grant.Revoke(why)
+			s.state.grant.Revoke(why)
 		}
 	}
-	return s.standing.grant.Check(ctx)
+	return s.state.grant.Check(ctx)
 }
 
 // Update runs fn in a transaction. It commits if fn returns nil, and reverts if

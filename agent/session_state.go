@@ -22,10 +22,10 @@ import (
 // sessionState is what all Session values of one session share in this process:
 // its counts and its grant.
 type sessionState struct {
-	tally *sessionCounters
-	grant grant.Grant
-	given *userURLs
-	from  *sessionState // of the delegating session; kept so that its uses are counted once
+	counters *sessionCounters
+	grant    grant.Grant
+	userURLs *userURLs
+	from     *sessionState // of the delegating session; kept so that its uses are counted once
 
 	properties sync.Map     // for filters
 	requests   atomic.Int64 // number of turns so far: batches and single calls
@@ -81,19 +81,19 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	}
 	urls := newUserURLs(rt.journal, id)
 	if from != nil {
-		urls = from.given
+		urls = from.userURLs
 	}
-	return &sessionState{tally: newTally(rt.services.Host, rt.tools.Load), grant: grant.New(c), given: urls, from: from}
+	return &sessionState{counters: newSessionCounters(rt.services.Host, rt.tools.Load), grant: grant.New(c), userURLs: urls, from: from}
 }
 
 // inherit gives a delegated session the current labels and requirements of its
 // parent, and returns the record of it, or none if there are none.
 func (st *sessionState) inherit() []revert.CallRecord {
-	labels, requires := st.from.tally.raised()
+	labels, requires := st.from.counters.raised()
 	if len(labels)+len(requires) == 0 {
 		return nil
 	}
-	st.tally.label(labels, requires)
+	st.counters.label(labels, requires)
 	return []revert.CallRecord{{Body: &record.Labelled{Labels: labels, Requires: requires}}}
 }
 
@@ -117,14 +117,14 @@ func (rt *Runtime) sessionByID(ctx context.Context, id string) (*Session, error)
 	if s.roots, err = rt.rootsOf(ctx, id); err != nil {
 		return nil, err
 	}
-	if s.standing = rt.standings.get(id); s.standing != nil {
+	if s.state = rt.sessionStates.get(id); s.state != nil {
 		return s, nil
 	}
 	st, err := rt.restore(ctx, id, body)
 	if err != nil {
 		return nil, err
 	}
-	s.standing = rt.standings.keep(id, st)
+	s.state = rt.sessionStates.keep(id, st)
 	return s, nil
 }
 
@@ -143,7 +143,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 		if err != nil {
 			return nil, err
 		}
-		from = parent.standing
+		from = parent.state
 	}
 	used := 0
 	if body.Uses > 0 {
@@ -159,7 +159,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 	if revoked {
 		st.grant.Revoke(why)
 	}
-	return st, rt.recount(ctx, id, st.tally)
+	return st, rt.recount(ctx, id, st.counters)
 }
 
 // started counts the calls that started under a session's grant and its
@@ -167,7 +167,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 func (rt *Runtime) started(ctx context.Context, id string) (n int, err error) {
 	var to []string
 	held := map[string]bool{} // these used the grant when they were held
-	q := journal.Query{Session: id, Kinds: []record.Kind{record.KindHeld, record.KindStarted, record.KindHanded}}
+	q := journal.Query{Session: id, Kinds: []record.Kind{record.KindHeld, record.KindStarted, record.KindDelegated}}
 	for e, err := range rt.journal.Entries(ctx, q) {
 		if err != nil {
 			return n, err
@@ -188,7 +188,7 @@ func (rt *Runtime) started(ctx context.Context, id string) (n int, err error) {
 		if err != nil {
 			return n, err
 		}
-		if b, ok := rec.Body.(*record.Handed); ok {
+		if b, ok := rec.Body.(*record.Delegated); ok {
 			to = append(to, b.To)
 		}
 	}
@@ -283,7 +283,7 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	}
 	s.limits = c.limits
 	s.token = func() string { return token }
-	return s, s.AddUserURLs(ctx, c.given...)
+	return s, s.AddUserURLs(ctx, c.userURLs...)
 }
 
 // checkNotOpenElsewhere returns an error if another living process has an open

@@ -23,7 +23,7 @@ type Txn struct {
 	s       *Session
 	rec     revert.Recorder
 	line    *pipeline.Pipeline
-	turn    *txnLock
+	lock    *txnLock
 	counts  *txnFacts
 	managed bool
 	ended   bool // under turn
@@ -41,15 +41,15 @@ func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root) *Txn {
 }
 
 func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, up *Txn, nest string) *Txn {
-	rec = rec.Watched(s.standing.tally.records)
-	tx := &Txn{s: s, rec: rec, turn: newTurn(s.rt.services.Host), counts: &txnFacts{session: s, txn: rec.Txn()}, up: up, nest: nest}
+	rec = rec.Watched(s.state.counters.records)
+	tx := &Txn{s: s, rec: rec, lock: newTxnLock(s.rt.services.Host), counts: &txnFacts{session: s, txn: rec.Txn()}, up: up, nest: nest}
 	var beside *pipeline.Pipeline
 	if up != nil {
 		beside, tx.counts.up = up.line, up.counts
 	}
 	tx.line = pipeline.New(pipeline.Config{
-		Services: s.rt.services, Tools: s.tools, Grant: s.standing.grant, Principal: s.principal, Client: s.client, Recorder: rec, Roots: open,
-		World: s.rt.world(open), Facts: tx.counts, Memory: approvalStore{s}, Properties: &s.standing.properties, Limits: s.limits, Nest: nest, Beside: beside,
+		Services: s.rt.services, Tools: s.tools, Grant: s.state.grant, Principal: s.principal, Client: s.client, Recorder: rec, Roots: open,
+		ResourceView: s.rt.resourceView(open), Facts: tx.counts, Memory: approvalStore{s}, Properties: &s.state.properties, Limits: s.limits, Nest: nest, Beside: beside,
 	})
 	return tx
 }
@@ -65,8 +65,8 @@ func (tx *Txn) ID() string { return tx.rec.Txn() }
 func (tx *Txn) Invoke(ctx context.Context, name string, input any, opts ...CallOption) (tool.Outcome, error) {
 	c := configured(opts)
 	return tx.invoke(ctx, pipeline.Request{Request: tool.Request{
-		Tool: name, Input: input, Turn: tx.s.standing.nextTurn(), Progress: c.progress, OnStart: c.begun, Asked: c.asked,
-	}}, c.given, c.named)
+		Tool: name, Input: input, Turn: tx.s.state.nextTurn(), Progress: c.progress, OnStart: c.begun, Asked: c.asked,
+	}}, c.userURLs, c.named)
 }
 
 // refused returns the outcome of a call that did not reach a pipeline.
@@ -243,7 +243,7 @@ func (tx *Txn) end() {
 
 // exclusive runs fn with no call in flight.
 func (tx *Txn) exclusive(ctx context.Context, fn func() error) error {
-	leave, err := tx.turn.alone(ctx)
+	leave, err := tx.lock.alone(ctx)
 	if err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ type txnLock struct {
 	host  host.Host
 }
 
-func newTurn(h host.Host) *txnLock {
+func newTxnLock(h host.Host) *txnLock {
 	return &txnLock{entry: host.NewLock(h, "txn.turn"), slots: make(chan struct{}, width), host: h}
 }
 

@@ -25,7 +25,7 @@ const maxUserURLs = 1 << 14
 // Policies can restrict calls to these URLs. Session.AddUserURLs adds later
 // ones.
 func UserURLs(texts ...string) SessionOption {
-	return func(c *sessionConfig) { c.given = append(c.given, texts...) }
+	return func(c *sessionConfig) { c.userURLs = append(c.userURLs, texts...) }
 }
 
 // AddUserURLs adds all URLs in the texts that the user named later. The journal
@@ -36,7 +36,7 @@ func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
 	named := map[string]bool{}
 	for _, text := range texts {
 		for url := range urlscan.Read(text) {
-			for _, digest := range s.standing.given.digests(url) {
+			for _, digest := range s.state.userURLs.digests(url) {
 				if !named[digest] {
 					named[digest] = true
 					body.URLs = append(body.URLs, digest)
@@ -101,7 +101,7 @@ func (g *userURLs) look(ctx context.Context) (has func(text string, resource boo
 		return nil, fmt.Errorf("which URLs the session was given: %w", err)
 	}
 	kinds := []record.Kind{
-		record.KindHanded, record.KindUserProvided, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
+		record.KindDelegated, record.KindUserProvided, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
 	}
 	for e, err := range g.journal.Entries(ctx, journal.Query{Kinds: kinds, After: after}) {
 		if err == nil {
@@ -167,7 +167,7 @@ func (g *userURLs) note(e record.Entry) error {
 // record processes one record. The caller holds the lock.
 func (g *userURLs) record(call string, body record.Body) {
 	switch b := body.(type) {
-	case *record.Handed:
+	case *record.Delegated:
 		g.family[b.To] = true
 	case *record.UserProvided:
 		for _, digest := range b.URLs {
@@ -293,5 +293,5 @@ func shownTexts(r tool.Result) iter.Seq[string] {
 
 // UserProvided returns a function that reports which URLs the user provided.
 func (c *txnFacts) UserProvided(ctx context.Context) (has func(text string, resource bool) bool, err error) {
-	return c.session.standing.given.look(ctx)
+	return c.session.state.userURLs.look(ctx)
 }

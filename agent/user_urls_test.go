@@ -29,8 +29,8 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// onlyGiven is the given policy beside one that allows everything.
-func onlyGiven(t *testing.T) perm.Engine {
+// userProvidedOnly is the given policy beside one that allows everything.
+func userProvidedOnly(t *testing.T) perm.Engine {
 	e, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{
 		{FS: fstest.MapFS{"all.rego": {Data: []byte(allowsAll)}}},
 		{FS: policies.UserProvided(), Prefix: policies.Prefix},
@@ -100,7 +100,7 @@ func does(t *testing.T, s *agent.Session, name string, in any) tool.Outcome {
 
 func TestOnlyGivenURLs(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
-	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(onlyGiven(t)))
+	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(userProvidedOnly(t)))
 	s := newSession(t, rt, agent.UserURLs("Look at https://First.example:443/a/../b, please.", "and at nothing else"))
 
 	require.True(t, visits(t, s, "https://first.example/b"))
@@ -168,7 +168,7 @@ func TestAPlaceWithoutAURL(t *testing.T) {
 		})
 		return mustTool(t, made, err)
 	}
-	rt := newRuntime(t, agent.Tools(parts("any_host", tool.ModelChosen), parts("our_host", tool.Configured)), agent.Policy(onlyGiven(t)))
+	rt := newRuntime(t, agent.Tools(parts("any_host", tool.ModelChosen), parts("our_host", tool.Configured)), agent.Policy(userProvidedOnly(t)))
 	s := newSession(t, rt, agent.UserURLs("https://a.example/x?y=z"))
 	for name, wants := range map[string]bool{"a.example/x": true, "a.example/y": false, "b.example/x": false} {
 		host, path, _ := strings.Cut(name, "/")
@@ -186,7 +186,7 @@ func TestGivenSurvivesTheProcess(t *testing.T) {
 	for life := range 3 {
 		j, err := sqlite.Open(ctx, state)
 		require.NoError(t, err)
-		rt, err := agent.New(quiet(), agent.Tools(browser(t)...), agent.Policy(onlyGiven(t)), agent.Journal(j))
+		rt, err := agent.New(quiet(), agent.Tools(browser(t)...), agent.Policy(userProvidedOnly(t)), agent.Journal(j))
 		require.NoError(t, err)
 		var s *agent.Session
 		if life == 0 {
@@ -220,7 +220,7 @@ func TestGivenSurvivesTheProcess(t *testing.T) {
 // TestGivenIsOfTheFamily: sessions that hand grants on speak to one another.
 func TestGivenIsOfTheFamily(t *testing.T) {
 	ctx := context.Background()
-	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(onlyGiven(t)))
+	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(userProvidedOnly(t)))
 	s := newSession(t, rt, agent.UserURLs("https://person.example/"))
 	child, err := s.Delegate(ctx, perm.Principal{ID: "helper"})
 	require.NoError(t, err)
@@ -244,7 +244,7 @@ func TestMaxUserURLs(t *testing.T) {
 		return b.String()
 	}
 	lots := answering(t, "lots", func(string) tool.Result { return tool.Text(many(agent.MaxUserURLs + 1)) })
-	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(lots), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(onlyGiven(t)))
+	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(lots), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(userProvidedOnly(t)))
 	s := newSession(t, rt)
 	require.ErrorIs(t, s.AddUserURLs(ctx, many(agent.MaxUserURLs)), tool.ErrInvalid)
 	require.False(t, visits(t, s, url(0)))
@@ -264,7 +264,7 @@ func TestMaxUserURLs(t *testing.T) {
 // TestAJournalThatCannotTellRefuses lets the journal fail when it is asked what was given.
 func TestAJournalThatCannotTellRefuses(t *testing.T) {
 	ctx := context.Background()
-	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Policy(onlyGiven(t)), agent.Journal(&forgetful{Journal: journal.Memory()}))
+	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Policy(userProvidedOnly(t)), agent.Journal(&unreadableJournal{Journal: journal.Memory()}))
 	s := newSession(t, rt, agent.UserURLs("https://person.example/"))
 	_, err := begin(t, s).Invoke(ctx, "visit", "https://person.example/")
 	require.ErrorIs(t, err, tool.ErrDenied)
@@ -273,9 +273,9 @@ func TestAJournalThatCannotTellRefuses(t *testing.T) {
 	require.NoError(t, err, "a call that names no URL needs nobody to look")
 }
 
-type forgetful struct{ journal.Journal }
+type unreadableJournal struct{ journal.Journal }
 
-func (j *forgetful) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+func (j *unreadableJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	for _, k := range q.Kinds {
 		if k == record.KindUserProvided {
 			return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errors.New("the disk is gone")) }

@@ -18,9 +18,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// lamp is a tool outside handles, of one version, that says which version runs and
+// lampTool is a tool outside handles, of one version, that says which version runs and
 // which one reverts.
-func lamp(t *testing.T, said *[]string, version, undo, description string) tool.Tool {
+func lampTool(t *testing.T, said *[]string, version, undo, description string) tool.Tool {
 	tl, err := tool.Create("lamp", description, func(_ context.Context, in string) (string, error) {
 		*said = append(*said, "run "+version+" "+in)
 		return version, nil
@@ -37,7 +37,7 @@ func TestVersionsSideBySide(t *testing.T) {
 	ctx := context.Background()
 	var said []string
 	rt := newRuntime(t, agent.Policy(allowAll()),
-		agent.Tools(lamp(t, &said, "1.9.0", "a", "old"), lamp(t, &said, "1.10.0", "a", "new"), lamp(t, &said, "0.1.0", "b", "first")))
+		agent.Tools(lampTool(t, &said, "1.9.0", "a", "old"), lampTool(t, &said, "1.10.0", "a", "new"), lampTool(t, &said, "0.1.0", "b", "first")))
 	s := newSession(t, rt)
 	shown, err := s.Tools(ctx)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestVersionsSideBySide(t *testing.T) {
 	out, err := tx.Invoke(ctx, "lamp@2", "x")
 	require.ErrorIs(t, err, tool.ErrInvalid)
 	require.Equal(t, `tool "lamp" has no version "2"; valid are 1.10.0, 1.9.0, 0.1.0, or no version for the newest`, out.Error.Why)
-	plain := newRuntime(t, agent.Policy(allowAll()), agent.Tools(lamp(t, &said, "spring", "a", ""), lamp(t, &said, "autumn", "a", "")))
+	plain := newRuntime(t, agent.Policy(allowAll()), agent.Tools(lampTool(t, &said, "spring", "a", ""), lampTool(t, &said, "autumn", "a", "")))
 	out, err = begin(t, newSession(t, plain)).Invoke(ctx, "lamp@winter", "x")
 	require.ErrorIs(t, err, tool.ErrInvalid)
 	require.Contains(t, out.Error.Why, "valid are autumn, spring, or", "the last one given is the newest")
@@ -70,7 +70,7 @@ func TestPolicyNamesAVersion(t *testing.T) {
 	var said []string
 	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 allow contains "the one that was looked at" if { input.tool.name == "lamp"; input.tool.version == "1.0.0" }`}})
-	rt := newRuntime(t, agent.Policy(e), agent.Tools(lamp(t, &said, "1.0.0", "a", "old"), lamp(t, &said, "2.0.0", "a", "new")))
+	rt := newRuntime(t, agent.Policy(e), agent.Tools(lampTool(t, &said, "1.0.0", "a", "old"), lampTool(t, &said, "2.0.0", "a", "new")))
 	tx := begin(t, newSession(t, rt))
 	_, err := tx.Invoke(ctx, "lamp", "x")
 	require.ErrorIs(t, err, tool.ErrDenied)
@@ -104,13 +104,13 @@ func TestAnOutcomeSaysOnceThatItsToolIsDeprecated(t *testing.T) {
 func TestOtherToolsInTheirPlace(t *testing.T) {
 	ctx := context.Background()
 	var said []string
-	rt := newRuntime(t, agent.Policy(allowAll()), agent.Tools(lamp(t, &said, "1", "a", "old")))
+	rt := newRuntime(t, agent.Policy(allowAll()), agent.Tools(lampTool(t, &said, "1", "a", "old")))
 	s := newSession(t, rt)
 	tx := begin(t, s)
 	_, err := tx.Invoke(ctx, "lamp", "x")
 	require.NoError(t, err)
 
-	require.ErrorContains(t, rt.SetTools(lamp(t, &said, "2", "a", "new"), tool.Tool{}), "zero Tool")
+	require.ErrorContains(t, rt.SetTools(lampTool(t, &said, "2", "a", "new"), tool.Tool{}), "zero Tool")
 	require.Equal(t, []string{"lamp"}, rt.Tools().Names(), "the old ones stay")
 	require.Equal(t, "1", rt.Tools().Versions("lamp")[0].Spec().Version)
 
@@ -126,7 +126,7 @@ func TestOtherToolsInTheirPlace(t *testing.T) {
 	_, err = tx.Invoke(ctx, "lamp", "x")
 	require.ErrorIs(t, err, tool.ErrInvalid, "it is gone")
 
-	require.NoError(t, rt.SetTools(lamp(t, &said, "3", "b", "another")))
+	require.NoError(t, rt.SetTools(lampTool(t, &said, "3", "b", "another")))
 	said = nil
 	_, err = tx.Revert(ctx, revert.Options{})
 	require.NoError(t, err)
@@ -138,11 +138,11 @@ func TestOtherToolsInTheirPlace(t *testing.T) {
 func TestAWithheldToolTakesNobodysPlace(t *testing.T) {
 	ctx := context.Background()
 	var said []string
-	rt := newRuntime(t, agent.Policy(allowAll()), agent.Tools(lamp(t, &said, "1", "a", "old")))
+	rt := newRuntime(t, agent.Policy(allowAll()), agent.Tools(lampTool(t, &said, "1", "a", "old")))
 	tx := begin(t, newSession(t, rt))
 	_, err := tx.Invoke(ctx, "lamp", "x")
 	require.NoError(t, err)
-	other, err := lamp(t, &said, "1", "a", "new").Modify(func(s *tool.Spec) { s.DisabledReason = "nobody has looked at it" })
+	other, err := lampTool(t, &said, "1", "a", "new").Modify(func(s *tool.Spec) { s.DisabledReason = "nobody has looked at it" })
 	require.NoError(t, err)
 	require.NoError(t, rt.SetTools(other))
 	require.NoError(t, rt.SetTools())
@@ -180,13 +180,13 @@ func TestAnApprovalIsOfOneDeclaration(t *testing.T) {
 	for name, change := range map[string]string{"as it was": "old", "another description": "new"} {
 		t.Run(name, func(t *testing.T) {
 			var said []string
-			rt := newRuntime(t, agent.Policy(asks), agent.SuspendForApproval(), agent.Tools(lamp(t, &said, "1", "a", "old")))
+			rt := newRuntime(t, agent.Policy(asks), agent.SuspendForApproval(), agent.Tools(lampTool(t, &said, "1", "a", "old")))
 			tx := begin(t, newSession(t, rt))
 			out, err := tx.Invoke(ctx, "lamp", "x")
 			require.ErrorIs(t, err, tool.ErrPending)
 			_, err = rt.RememberApproval(ctx, agent.Answer{Call: out.Call, Approved: true, By: "kim"}, ctxperm.RememberScope{Always: true})
 			require.NoError(t, err)
-			require.NoError(t, rt.SetTools(lamp(t, &said, "1", "a", change)))
+			require.NoError(t, rt.SetTools(lampTool(t, &said, "1", "a", change)))
 			same := change == "old"
 			resumed, err := tx.Resume(ctx, out.Call)
 			require.Equal(t, same, err == nil, "%+v", resumed.Error)

@@ -15,9 +15,9 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// world returns what a verifier sees of a call: the files of its roots, and the
+// resourceView returns what a verifier sees of a call: the files of its roots, and the
 // versions of resources of other schemes that the call changed.
-func (rt *Runtime) world(open map[string]disk.Root) func([]perm.ResourceAccess, []effect.Change) verify.ResourceView {
+func (rt *Runtime) resourceView(open map[string]disk.Root) func([]perm.ResourceAccess, []effect.Change) verify.ResourceView {
 	lookup := func(name string) (disk.Root, bool) {
 		r, ok := open[name]
 		return r, ok

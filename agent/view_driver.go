@@ -35,7 +35,7 @@ func (rt *Runtime) widened(w verify.ResourceView, changes []effect.Change) verif
 		}
 	}
 	if slices.ContainsFunc(changes, func(c effect.Change) bool { return c.Scheme == toolstate.SchemeName }) {
-		all.of[toolstate.SchemeName] = toolstate.World(rt.journal, changes)
+		all.of[toolstate.SchemeName] = toolstate.View(rt.journal, changes)
 	}
 	if len(all.of) == 0 {
 		return w

@@ -13,7 +13,7 @@ import (
 // before it is needed.
 func TestRuns(t *testing.T) {
 	var out bytes.Buffer
-	_, err := run(&out, "decide|call|write", clock{rounds: 1, turn: time.Microsecond}, true)
+	_, err := run(&out, "decide|call|write", clock{rounds: 1, slice: time.Microsecond}, true)
 	require.NoError(t, err)
 	var r report
 	require.NoError(t, json.Unmarshal(out.Bytes(), &r))

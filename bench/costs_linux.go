@@ -23,26 +23,26 @@ import (
 
 // cost is a script whose change is large in one dimension.
 type cost struct {
-	name, said string
-	before     string // creates the folder "it", if it must exist before
-	script     string // the script of the call
-	rounds     int
+	name, explanation string
+	before            string // creates the folder "it", if it must exist before
+	script            string // the script of the call
+	rounds            int
 }
 
 func costsOf() []cost {
 	return []cost{
 		{
-			name: "deep", said: "in a folder of depth 1,000", rounds: 7,
+			name: "deep", explanation: "in a folder of depth 1,000", rounds: 7,
 			before: `mkdir it; cd it; i=0; while [ $i -lt 1000 ]; do mkdir d && cd d; i=$((i+1)); done; echo old > f`,
 			// In one step: bash reads all parent folders at each cd.
 			script: `cd "it/$(printf 'd/%.0s' $(seq 1000))"; echo new > f; echo more > g`,
 		},
 		{
-			name: "sparse", said: "that makes a sparse file of 10 GiB with 1 MiB of data", rounds: 7,
+			name: "sparse", explanation: "that makes a sparse file of 10 GiB with 1 MiB of data", rounds: 7,
 			script: `mkdir it; truncate -s 10G it/f; dd if=/dev/urandom of=it/f bs=1M seek=5000 count=1 conv=notrunc status=none`,
 		},
 		{
-			name: "many", said: "that makes 20,000 small files", rounds: 3,
+			name: "many", explanation: "that makes 20,000 small files", rounds: 3,
 			script: `mkdir it; cd it; i=0; while [ $i -lt 200 ]; do mkdir $i; j=0; while [ $j -lt 100 ]; do echo $i $j > $i/$j; j=$((j+1)); done; i=$((i+1)); done`,
 		},
 	}
@@ -70,7 +70,7 @@ func costs(c clock) ([]promiseRow, error) {
 			return nil, fmt.Errorf("%s: %w", one.name, err)
 		}
 		rows = append(rows,
-			most("costs", "call "+one.said+", to cp -a and rm -r of it", got, "call", "cp -a and rm -r", 3),
+			most("costs", "call "+one.explanation+", to cp -a and rm -r of it", got, "call", "cp -a and rm -r", 3),
 			most("costs", "undo of it, to cp -a and rm -r", got, "undo", "cp -a and rm -r", 3))
 	}
 	return rows, nil

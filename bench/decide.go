@@ -125,18 +125,18 @@ func regoOp(n, memo int) (func(int) error, error) {
 	}, nil
 }
 
-// one is the part of a request that differs from call to call, and that no rule
+// callData is the part of a request that differs from call to call, and that no rule
 // reads. Its texts are prepared, so formatting is not measured.
-type one struct {
+type callData struct {
 	id, path, text, part string
 	args                 json.RawMessage
 }
 
-var several = func() (list [64]one) {
+var several = func() (list [64]callData) {
 	for i := range list {
 		part := fmt.Sprint("part", i)
 		path := "src/" + part + "/main.go"
-		list[i] = one{
+		list[i] = callData{
 			id: fmt.Sprint("c_", i), path: path, text: "file://workspace/" + path, part: part,
 			args: json.RawMessage(`{"limit":100,"n":7,"note":"n","offset":0,"path":"` + path + `","raw":false,"root":"workspace"}`),
 		}

@@ -41,7 +41,7 @@ func durables(c clock) ([]promiseRow, error) {
 		return nil, err
 	}
 	// A journal in memory grows, so each measurement uses a new one.
-	memory := &renewed{fresh: func() (func(int) error, error) { return keyed(agent.Journal(journal.Memory()), 0) }}
+	memory := &resettingOp{fresh: func() (func(int) error, error) { return keyed(agent.Journal(journal.Memory()), 0) }}
 	t, err := interleave(
 		c,
 		subject{name: "one fdatasync", op: func(int) error { return sync() }},
@@ -122,15 +122,15 @@ func putTool() (tool.Tool, error) {
 	return tool.CreateWith("put", "Keeps a text.", nil, put, tool.Effect(effect.Compensable), tool.RevertWith("1", undo))
 }
 
-// renewed is an operation that is set up again after a number of runs.
-type renewed struct {
+// resettingOp is an operation that is set up again after a number of runs.
+type resettingOp struct {
 	mu    sync.Mutex
 	fresh func() (func(int) error, error)
 	op    func(int) error
 	left  int
 }
 
-func (r *renewed) do(caller int) error {
+func (r *resettingOp) do(caller int) error {
 	r.mu.Lock()
 	var err error
 	if r.left--; r.left < 0 {

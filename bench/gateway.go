@@ -24,7 +24,7 @@ func gateways(c clock) ([]promiseRow, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
-	c.turn *= 4                              // p99 needs some hundreds of calls in each round
+	c.slice *= 4                             // p99 needs some hundreds of calls in each round
 	rows, err := readsThrough(c, dir)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func readsThrough(c clock, dir string) (rows []promiseRow, err error) {
 			all = append(all, subject{name: fmt.Sprintf("%s, %d", f.name, callers), callers: callers, op: f.look})
 		}
 	}
-	q, err := eachInTurns(c, all...)
+	q, err := interleaveEach(c, all...)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func writesThrough(c clock, dir string) (rows []promiseRow, err error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := eachInTurns(
+	q, err := interleaveEach(
 		c,
 		subject{name: "write", op: onDisk.put}, subject{name: "write in memory", op: inMemory.put}, subject{name: "read in memory", op: inMemory.look},
 		subject{name: "one fdatasync", op: func(int) error { return sync() }},

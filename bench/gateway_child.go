@@ -126,9 +126,9 @@ func bareGateway(ctx context.Context) (http.Handler, error) {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}), nil
 }
 
-// shelfRules complement the default policy with the known effects of the
+// gatewayRules complement the default policy with the known effects of the
 // upstream's tools.
-const shelfRules = `package remit
+const gatewayRules = `package remit
 
 allow contains "what is on the shelf may be looked at, and put there" if {
 	input.access.action == "call"
@@ -137,7 +137,7 @@ allow contains "what is on the shelf may be looked at, and put there" if {
 }
 `
 
-const shelfEntries = `{"look": {"effectClass": "pure"}, "put": {"effectClass": "pivot"}}`
+const gatewayEntries = `{"look": {"effectClass": "pure"}, "put": {"effectClass": "pivot"}}`
 
 // remitGateway is remit's, set up as remit gateway does: a policy, a journal on
 // disk, one session.
@@ -148,7 +148,7 @@ func remitGateway(ctx context.Context, dir string, writes bool) error {
 	}
 	text, err := json.Marshal(map[string]any{
 		"mcpServers": map[string]any{"shelf": map[string]any{"command": self, "args": []string{asUpstream}}},
-		"remit":      map[string]any{"servers": map[string]any{"shelf": map[string]any{"tools": json.RawMessage(shelfEntries)}}},
+		"remit":      map[string]any{"servers": map[string]any{"shelf": map[string]any{"tools": json.RawMessage(gatewayEntries)}}},
 	})
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func remitGateway(ctx context.Context, dir string, writes bool) error {
 	if err != nil {
 		return err
 	}
-	o := rego.Options{Modules: map[string]string{"shelf.rego": shelfRules}, Timeout: time.Minute}
+	o := rego.Options{Modules: map[string]string{"shelf.rego": gatewayRules}, Timeout: time.Minute}
 	if !writes { // the policy would ask
 		o.Sources = []rego.Source{{FS: policies.Workspace(), Prefix: policies.Prefix, NoTests: true}}
 	}

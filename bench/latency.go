@@ -11,15 +11,15 @@ import (
 // percentile.
 type quantiles struct{ p50, p99 times }
 
-// eachInTurns is interleave for single operations: it merges those of one round.
-func eachInTurns(c clock, list ...subject) (quantiles, error) {
+// interleaveEach is interleave for single operations: it merges those of one round.
+func interleaveEach(c clock, list ...subject) (quantiles, error) {
 	q := quantiles{times{}, times{}}
 	for round := -1; round < c.rounds; round++ {
 		took := make([][]float64, len(list))
 		for part := range parts {
 			for i := range list {
 				n := (i + part + round + 1) % len(list)
-				some, err := list[n].each(c.turn / parts)
+				some, err := list[n].each(c.slice / parts)
 				if err != nil {
 					return q, fmt.Errorf("%s: %w", list[n].name, err)
 				}

@@ -60,7 +60,7 @@ func main() {
 	turn := flag.Duration("turn", 250*time.Millisecond, "how long a turn lasts")
 	flag.Parse()
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // the runtime's messages about a journal in memory
-	missed, err := run(os.Stdout, *only, clock{rounds: *rounds, turn: *turn}, *asJSON)
+	missed, err := run(os.Stdout, *only, clock{rounds: *rounds, slice: *turn}, *asJSON)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

@@ -26,21 +26,21 @@ type promiseRow struct {
 // most returns the row of a ratio with a maximum.
 func most(suite, what string, t times, of, to string, target float64) promiseRow {
 	r := t.ratio(of, to)
-	return promiseRow{Suite: suite, What: what, Ratio: r, Target: target, Met: r <= target, Of: t.said(of), To: t.said(to)}
+	return promiseRow{Suite: suite, What: what, Ratio: r, Target: target, Met: r <= target, Of: t.explanation(of), To: t.explanation(to)}
 }
 
 // least returns the row of a rate with a minimum: the ratio of two rates.
 func least(suite, what string, t times, of, to string, target float64) promiseRow {
 	r := t.ratio(to, of) // rates are the inverse of times
-	return promiseRow{Suite: suite, What: what, Ratio: r, Target: target, Least: true, Met: r >= target, Of: t.said(of), To: t.said(to)}
+	return promiseRow{Suite: suite, What: what, Ratio: r, Target: target, Least: true, Met: r >= target, Of: t.explanation(of), To: t.explanation(to)}
 }
 
 // besides returns a row without a promise, for comparison.
 func besides(suite, what string, t times, of, to string) promiseRow {
-	return promiseRow{Suite: suite, What: what, Ratio: t.ratio(of, to), Met: true, Of: t.said(of), To: t.said(to)}
+	return promiseRow{Suite: suite, What: what, Ratio: t.ratio(of, to), Met: true, Of: t.explanation(of), To: t.explanation(to)}
 }
 
-func (t times) said(name string) string {
+func (t times) explanation(name string) string {
 	return fmt.Sprintf("%s %v", name, round(time.Duration(median(t[name])*1e9)))
 }
 

@@ -45,7 +45,7 @@ func trees(c clock) ([]promiseRow, error) {
 	}
 	var all []subject
 	var ends []func() error
-	for _, way := range treeWays() {
+	for _, way := range collectMethods() {
 		for _, n := range sizes() {
 			op, end, err := inTree(filepath.Join(dir, fmt.Sprint(way.name, n)), shim, n, way)
 			if err != nil {
@@ -62,9 +62,9 @@ func trees(c clock) ([]promiseRow, error) {
 		return nil, err
 	}
 	var rows []promiseRow
-	for _, way := range treeWays() {
+	for _, way := range collectMethods() {
 		for _, n := range sizes()[1:] {
-			what := fmt.Sprintf("program that changes 3 files%s, tree of %d files to 100", way.said, n)
+			what := fmt.Sprintf("program that changes 3 files%s, tree of %d files to 100", way.explanation, n)
 			if way.copies {
 				rows = append(rows, besides("trees", what, t, way.called(n), way.called(sizes()[0])))
 				continue
@@ -75,27 +75,27 @@ func trees(c clock) ([]promiseRow, error) {
 	return rows, nil
 }
 
-// treeWay is a way to collect a program's changes.
-type treeWay struct {
-	name, said string
-	policy     rego.Source
-	copies     bool
+// collectMethod is a way to collect a program's changes.
+type collectMethod struct {
+	name, explanation string
+	policy            rego.Source
+	copies            bool
 }
 
-func treeWays() []treeWay {
+func collectMethods() []collectMethod {
 	all := rego.Source{FS: fstest.MapFS{"all.rego": {Data: []byte("package remit\n\nallow contains \"everything\"\n")}}}
 	hides := rego.Source{FS: policies.Workspace(), Prefix: policies.Prefix}
-	return []treeWay{
+	return []collectMethod{
 		{"overlay", "", all, false},
 		{"masked", " and does not see what the workspace policy masks", hides, false},
 		{"copy", " of a copy", all, true},
 	}
 }
 
-func (w treeWay) called(n int) string { return fmt.Sprintf("%s %d", w.name, n) }
+func (w collectMethod) called(n int) string { return fmt.Sprintf("%s %d", w.name, n) }
 
 // inTree creates a tree, and returns a function that runs the program in it.
-func inTree(dir, shim string, n int, way treeWay) (op func(int) error, end func() error, err error) {
+func inTree(dir, shim string, n int, way collectMethod) (op func(int) error, end func() error, err error) {
 	work := filepath.Join(dir, "work")
 	if err := grow(work, n); err != nil {
 		return nil, nil, err

@@ -12,7 +12,7 @@ import (
 // clock sets the duration of the measurements.
 type clock struct {
 	rounds int
-	turn   time.Duration
+	slice  time.Duration
 }
 
 // subject is a measured subject: a repeated operation, by one caller or by
@@ -37,7 +37,7 @@ const parts = 5
 func interleave(c clock, list ...subject) (times, error) {
 	got := times{}
 	for round := -1; round < c.rounds; round++ {
-		took, err := oneRound(c.turn, list, round+1)
+		took, err := oneRound(c.slice, list, round+1)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func oneRound(turn time.Duration, list []subject, round int) ([]float64, error) 
 			if list[n].once && part > 0 {
 				continue
 			}
-			one, err := list[n].turn(turn / parts)
+			one, err := list[n].measure(turn / parts)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", list[n].name, err)
 			}
@@ -74,8 +74,8 @@ func oneRound(turn time.Duration, list []subject, round int) ([]float64, error) 
 	return took, nil
 }
 
-// turn returns the seconds of an operation.
-func (c subject) turn(length time.Duration) (float64, error) {
+// measure returns the seconds of an operation.
+func (c subject) measure(length time.Duration) (float64, error) {
 	if c.once {
 		begin := time.Now()
 		err := c.op(0)

@@ -92,7 +92,7 @@ func (p Permit) LockResource(ctx context.Context, resource string) error {
 	if call == nil {
 		return ErrClosed
 	}
-	release, err := call.Config().Turns.Take(ctx, call.Config().ID, resource)
+	release, err := call.Config().Locks.Take(ctx, call.Config().ID, resource)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (p Permit) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, er
 // effect did not happen.
 func (p Permit) RecordVersions(n int, post effect.Token) {
 	if call := p.op.Call(); call != nil {
-		call.Landed(n, post)
+		call.SetPostVersion(n, post)
 	}
 }
 

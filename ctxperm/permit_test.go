@@ -33,12 +33,12 @@ func begin(t *testing.T, h *hosttest.Host) *transaction {
 	rec := revert.NewRecorder(j, h, "s_1").In("t_1")
 	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.OwnerChange{To: own}}))
-	return &transaction{rec: rec, locks: callstate.NewTurns(h), gate: func(context.Context, perm.ResourceAccess) (callstate.Ruling, error) { return callstate.Ruling{}, nil }}
+	return &transaction{rec: rec, locks: callstate.NewResourceLocks(h), gate: func(context.Context, perm.ResourceAccess) (callstate.Ruling, error) { return callstate.Ruling{}, nil }}
 }
 
 func (x *transaction) call(id string) *callstate.Call {
 	return callstate.New(callstate.Config{
-		ID: id, Key: "k", Tool: "test", Recorder: x.rec, Turns: x.locks, Gate: x.gate,
+		ID: id, Key: "k", Tool: "test", Recorder: x.rec, Locks: x.locks, Gate: x.gate,
 		Started: &record.Started{Key: "k", Tool: record.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
 	})
 }

@@ -166,7 +166,7 @@ func (c *call) elicit(ctx context.Context, tx *agent.Txn, alone bool, q *approva
 		c.s.opts.Log.Info("no approver answered", "call", out.Call, "error", err)
 		return c.result(out), nil
 	}
-	if answered, err := c.take(ctx, q, said); err != nil {
+	if answered, err := c.acceptResponses(ctx, q, said); err != nil {
 		return c.refused(err), nil
 	} else if !answered {
 		return c.result(out), nil
@@ -191,7 +191,7 @@ func (c *call) askInside(ctx context.Context, asked ctxperm.ApprovalRequest) {
 	}
 	if err == nil {
 		answer, _ := said[key].(*sdk.ElicitResult)
-		_, err = c.take(ctx, q, answer)
+		_, err = c.acceptResponses(ctx, q, answer)
 	}
 	if err != nil && ctx.Err() == nil {
 		c.s.opts.Log.Info("the client did not answer the request of a running call", "call", asked.Call, "error", err)
@@ -228,7 +228,7 @@ func (c *call) redeem(ctx context.Context) (*wireResult, error) {
 	if c.s.opts.OnAsk != ApproveAtClient {
 		said = nil // an earlier run of the server asked; the client is no longer the approver
 	}
-	if _, err := c.take(ctx, q, said); err != nil {
+	if _, err := c.acceptResponses(ctx, q, said); err != nil {
 		return c.refused(err), nil
 	}
 	out, _ := tx.Resume(ctx, held.Call, c.listeners()...)
@@ -250,9 +250,9 @@ func (q *approvalRequest) answered() bool {
 	return q.call.Answered != nil && q.call.Asked != nil && q.call.Answered.Digest == q.call.Asked.Digest
 }
 
-// take records the answer of the user. It returns false if the user gave none.
+// acceptResponses records the answer of the user. It returns false if the user gave none.
 // An answer that another approver gave meanwhile counts.
-func (c *call) take(ctx context.Context, q *approvalRequest, said *sdk.ElicitResult) (answered bool, err error) {
+func (c *call) acceptResponses(ctx context.Context, q *approvalRequest, said *sdk.ElicitResult) (answered bool, err error) {
 	if q.answered() {
 		return true, nil
 	}

@@ -23,7 +23,7 @@ const asksForSend = "package remit\nask contains \"it leaves the house\" if inpu
 
 // office is a house in which sending is asked about.
 type office struct {
-	*house
+	*serverSetup
 	sent atomic.Int64
 }
 
@@ -38,11 +38,11 @@ func newOffice(t *testing.T, opts mcp.Options, more ...agent.Option) *office {
 	require.NoError(t, err)
 	secret, err := tool.Create("secret", "", func(context.Context, string) (string, error) { return "", nil }, tool.Pure())
 	require.NoError(t, err)
-	o.house = newHouse(t, opts, append([]agent.Option{agent.SuspendForApproval(), agent.Policy(engine), agent.Tools(send, secret)}, more...)...)
+	o.serverSetup = newServerSetup(t, opts, append([]agent.Option{agent.SuspendForApproval(), agent.Policy(engine), agent.Tools(send, secret)}, more...)...)
 	return o
 }
 
-var letter = tool.Args{"input": "Dear customer"}
+var letterInput = tool.Args{"input": "Dear customer"}
 
 // answers is a client whose person says the same each time, and notes what it was asked.
 func answers(asked *[]string, r *sdk.ElicitResult) *sdk.ClientOptions {
@@ -77,7 +77,7 @@ func TestElicit(t *testing.T) {
 				o := newOffice(t, mcp.Options{})
 				var asked []string
 				cs := o.client(revision, answers(&asked, tt.said))
-				r := o.call(cs, "send", letter)
+				r := o.call(cs, "send", letterInput)
 				require.Equal(t, tt.status, r.Meta["remit.dev/status"], textOf(t, r))
 				require.Equal(t, tt.status != "done", r.IsError)
 				require.Equal(t, tt.sent, o.sent.Load())
@@ -113,7 +113,7 @@ func TestWaitElsewhere(t *testing.T) {
 			t.Run(opts.name, func(t *testing.T) {
 				o := newOffice(t, opts.of)
 				cs := o.client(revision, opts.by)
-				r := o.call(cs, "send", letter)
+				r := o.call(cs, "send", letterInput)
 				require.True(t, r.IsError)
 				require.Equal(t, "pending", r.Meta["remit.dev/status"])
 				id := remitMeta(r, "call")
@@ -122,19 +122,19 @@ func TestWaitElsewhere(t *testing.T) {
 				require.NoError(t, err)
 				require.NotContains(t, string(all), "remit approve", "a model is not told how to approve")
 
-				require.Equal(t, id, o.call(cs, "send", letter).Meta["remit.dev/call"], "it waits, and is not asked about twice")
+				require.Equal(t, id, o.call(cs, "send", letterInput).Meta["remit.dev/call"], "it waits, and is not asked about twice")
 				other := o.call(cs, "send", tool.Args{"input": "another"})
 				require.NotEqual(t, id, other.Meta["remit.dev/call"])
 
 				require.NoError(t, o.rt.Answer(t.Context(), agent.Answer{Call: id, Approved: true, By: "boss"}))
-				r = o.call(cs, "send", letter)
+				r = o.call(cs, "send", letterInput)
 				require.Equal(t, "done", r.Meta["remit.dev/status"], textOf(t, r))
 				require.Equal(t, id, r.Meta["remit.dev/call"])
 				require.EqualValues(t, 1, o.sent.Load())
 				stands, err := revert.Load(t.Context(), o.rt.Journal(), remitMeta(r, "txn"))
 				require.NoError(t, err)
 				require.Equal(t, revert.TxnCommitted, stands.State(), "its transaction was its own")
-				require.NotEqual(t, id, o.call(cs, "send", letter).Meta["remit.dev/call"], "a new call is a new question")
+				require.NotEqual(t, id, o.call(cs, "send", letterInput).Meta["remit.dev/call"], "a new call is a new question")
 			})
 		}
 	})
@@ -144,24 +144,24 @@ func TestWaitElsewhere(t *testing.T) {
 func TestWaitInTransaction(t *testing.T) {
 	o := newOffice(t, mcp.Options{})
 	cs := o.client(modern, nil)
-	txn := said[txnSaid](t, o.call(cs, "txn_begin", nil).StructuredContent).Txn
-	id := remitMeta(o.call(cs, "send", letter, "remit.dev/txn", txn), "call")
-	require.NotEqual(t, id, o.call(cs, "send", letter).Meta["remit.dev/call"], "without the transaction it is another call")
+	txn := decodeResult[txnResult](t, o.call(cs, "txn_begin", nil).StructuredContent).Txn
+	id := remitMeta(o.call(cs, "send", letterInput, "remit.dev/txn", txn), "call")
+	require.NotEqual(t, id, o.call(cs, "send", letterInput).Meta["remit.dev/call"], "without the transaction it is another call")
 	require.NoError(t, o.rt.Answer(t.Context(), agent.Answer{Call: id, Approved: true, By: "boss"}))
-	require.Equal(t, "done", o.call(cs, "send", letter, "remit.dev/txn", txn).Meta["remit.dev/status"])
-	require.Equal(t, "open", said[txnSaid](t, o.call(cs, "txn_status", tool.Args{"txn": txn}).StructuredContent).State)
+	require.Equal(t, "done", o.call(cs, "send", letterInput, "remit.dev/txn", txn).Meta["remit.dev/status"])
+	require.Equal(t, "open", decodeResult[txnResult](t, o.call(cs, "txn_status", tool.Args{"txn": txn}).StructuredContent).State)
 }
 
 // TestWaitWithCallID: the caller's own id finds the call that waits.
 func TestWaitWithCallID(t *testing.T) {
 	o := newOffice(t, mcp.Options{})
 	cs := o.client(modern, nil)
-	id := remitMeta(o.call(cs, "send", letter, "remit.dev/call-id", "k"), "call")
-	require.Equal(t, id, o.call(cs, "send", letter, "remit.dev/call-id", "k").Meta["remit.dev/call"])
+	id := remitMeta(o.call(cs, "send", letterInput, "remit.dev/call-id", "k"), "call")
+	require.Equal(t, id, o.call(cs, "send", letterInput, "remit.dev/call-id", "k").Meta["remit.dev/call"])
 	require.NoError(t, o.rt.Answer(t.Context(), agent.Answer{Call: id, Approved: true, By: "boss"}))
-	r := o.call(cs, "send", letter, "remit.dev/call-id", "k")
+	r := o.call(cs, "send", letterInput, "remit.dev/call-id", "k")
 	require.Equal(t, "done", r.Meta["remit.dev/status"])
-	require.Equal(t, "done", o.call(cs, "send", letter, "remit.dev/call-id", "k").Meta["remit.dev/status"])
+	require.Equal(t, "done", o.call(cs, "send", letterInput, "remit.dev/call-id", "k").Meta["remit.dev/status"])
 	require.EqualValues(t, 1, o.sent.Load())
 }
 
@@ -169,12 +169,12 @@ func TestWaitWithCallID(t *testing.T) {
 func TestWaitAfterRestart(t *testing.T) {
 	o := newOffice(t, mcp.Options{})
 	in := o.session("coder")
-	id := remitMeta(o.call(o.clientOf(modern, nil, in), "send", letter), "call")
+	id := remitMeta(o.call(o.clientOf(modern, nil, in), "send", letterInput), "call")
 	var err error
 	o.srv, err = mcp.New(o.rt, mcp.Options{})
 	require.NoError(t, err)
 	require.NoError(t, o.rt.Answer(t.Context(), agent.Answer{Call: id, Approved: true, By: "boss"}))
-	r := o.call(o.clientOf(modern, nil, in), "send", letter)
+	r := o.call(o.clientOf(modern, nil, in), "send", letterInput)
 	require.Equal(t, id, r.Meta["remit.dev/call"])
 	require.Equal(t, "done", r.Meta["remit.dev/status"])
 }

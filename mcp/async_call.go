@@ -37,14 +37,14 @@ type asyncCall struct {
 
 // clientRequest is one request to the client.
 type clientRequest struct {
-	what  sdk.InputRequestMap
-	reply chan sdk.InputResponseMap // receives one response
-	said  sdk.InputResponseMap      // of a task: the responses so far
+	what      sdk.InputRequestMap
+	reply     chan sdk.InputResponseMap // receives one response
+	responses sdk.InputResponseMap      // of a task: the responses so far
 }
 
 func newAsyncCall(c *call) *asyncCall {
 	t := &asyncCall{c: c, asks: make(chan *clientRequest), requestLock: make(chan struct{}, 1), apart: make(chan struct{})}
-	t.backgroundCall = &backgroundCall{id: rand.Text(), st: c.st, talk: t}
+	t.backgroundCall = &backgroundCall{id: rand.Text(), st: c.st, async: t}
 	t.changes = make(chan struct{})
 	return t
 }
@@ -54,12 +54,12 @@ func newAsyncCall(c *call) *asyncCall {
 func (c *call) runAsync(ctx context.Context, leave func()) (*wireResult, error) {
 	t := newAsyncCall(c)
 	t.early = maps.Clone(c.req.Params.InputResponses)
-	c.report = &progressSender{told: -1}
+	c.report = &progressSender{lastReported: -1}
 	c.report.attach(ctx, c.req)
 	if c.mayTask {
 		c.begun = &startSignal{started: make(chan struct{})}
 	}
-	gone := c.s.seats.stay(c.st)
+	gone := c.s.sessions.stay(c.st)
 	c.s.runs.begin(ctx, t.backgroundCall, func(ctx context.Context) {
 		defer gone()
 		defer leave()
@@ -126,7 +126,7 @@ func (t *asyncCall) deliverResult(q *clientRequest) (*wireResult, error) {
 	held := t.claim()
 	t.mu.Unlock()
 	t.c.report.attach(context.Background(), nil)
-	t.c.voice.attach(context.Background(), nil)
+	t.c.logSender.attach(context.Background(), nil)
 	state, err := t.c.s.sealer.seal(held)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ const thought = 24 * time.Hour
 
 func (t *asyncCall) claim() requestState {
 	return requestState{
-		V: claimVersion, Session: t.c.st.session.ID(), Talk: t.id, Round: t.n, Tool: string(t.c.tool.Digest()), Input: string(canon.SumBytes(t.c.input)),
+		V: claimVersion, Session: t.c.st.session.ID(), AsyncCall: t.id, Round: t.n, Tool: string(t.c.tool.Digest()), Input: string(canon.SumBytes(t.c.input)),
 		Expires: time.Now().Add(thought).UnixMilli(),
 	}
 }
@@ -182,26 +182,26 @@ func (c *call) goesOnWith() (requestState, bool) {
 		return requestState{}, false
 	}
 	held, err := c.s.sealer.open(c.req.Params.RequestState, c.st.session.ID(), time.Now())
-	return held, err == nil && held.Talk != ""
+	return held, err == nil && held.AsyncCall != ""
 }
 
 // goOn passes the responses of the client to the call, once, and waits for its
 // next response.
 func (c *call) goOn(ctx context.Context, held requestState) (*wireResult, error) {
-	one, ok := c.s.runs.find(held.Talk, c.st)
-	if !ok || one.talk == nil {
+	one, ok := c.s.runs.find(held.AsyncCall, c.st)
+	if !ok || one.async == nil {
 		return c.refused(errors.New("the call that this answers does not wait any more; txn_status tells how it ended")), nil
 	}
 	if string(c.tool.Digest()) != held.Tool || string(canon.SumBytes(c.input)) != held.Input {
 		return c.refused(errClaim), nil
 	}
-	t := one.talk
+	t := one.async
 	q, ok := t.acceptResponses(held.Round)
 	if !ok {
 		return c.refused(errors.New("this was answered before; an answer counts once")), nil
 	}
 	t.c.report.attach(ctx, c.req)
-	t.c.voice.attach(ctx, c.req)
+	t.c.logSender.attach(ctx, c.req)
 	q.reply <- c.req.Params.InputResponses
 	return t.serveRequest(ctx, c)
 }

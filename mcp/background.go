@@ -14,7 +14,7 @@ type backgroundCall struct {
 	st    *clientSession
 	stop  context.CancelCauseFunc
 	ended chan struct{}
-	talk  *asyncCall
+	async *asyncCall
 	call  string // of a task; the mutex of backgroundCalls guards it
 }
 
@@ -61,7 +61,7 @@ func (r *backgroundCalls) remove(id string) {
 	defer r.mu.Unlock()
 	one := r.all[id]
 	delete(r.all, id)
-	if t := one.talk; t != nil && t.call != "" {
+	if t := one.async; t != nil && t.call != "" {
 		delete(r.tasks, t.call)
 	}
 }

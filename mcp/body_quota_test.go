@@ -24,7 +24,7 @@ func TestHTTPLargeBodies(t *testing.T) {
 		return "", nil
 	}, tool.Pure())
 	require.NoError(t, err)
-	h := newHouse(t, mcp.Options{}, agent.Tools(waits))
+	h := newServerSetup(t, mcp.Options{}, agent.Tools(waits))
 	const body = 256 << 10
 	url := h.serve(mcp.HTTPOptions{MaxBody: body, MaxBufferedBodies: 3 * body, ReadTimeout: 50 * time.Millisecond})
 	first, second := h.session("first").Token(), h.session("second").Token()

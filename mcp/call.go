@@ -27,22 +27,22 @@ const (
 
 // call is one tools/call.
 type call struct {
-	s        *Server
-	st       *clientSession
-	req      *sdk.CallToolRequest // nil for a call that continues without a request
-	caps     *sdk.ClientCapabilities
-	client   *sdk.Implementation
-	tool     tool.Tool
-	input    json.RawMessage
-	revision string
-	txn      string       // named by the request, or the current transaction
-	named    string       // call ID of the caller
-	mayTask  bool         // the server can respond with a task
-	begun    *startSignal // of a call that can become a task; else nil
-	slot     *rawresult.Slot
-	report   *progressSender
-	voice    *logSender
-	asked    int // how often this request asked the user
+	s         *Server
+	st        *clientSession
+	req       *sdk.CallToolRequest // nil for a call that continues without a request
+	caps      *sdk.ClientCapabilities
+	client    *sdk.Implementation
+	tool      tool.Tool
+	input     json.RawMessage
+	revision  string
+	txn       string       // named by the request, or the current transaction
+	named     string       // call ID of the caller
+	mayTask   bool         // the server can respond with a task
+	begun     *startSignal // of a call that can become a task; else nil
+	slot      *rawresult.Slot
+	report    *progressSender
+	logSender *logSender
+	asked     int // how often this request asked the user
 }
 
 // callTool responds to tools/call.
@@ -110,9 +110,9 @@ func (c *call) begin(ctx context.Context) (*wireResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.voice = &logSender{}
-	c.voice.attach(ctx, req)
-	ctx = clientctx.WithLog(ctx, clientctx.Log{Session: st.session.ID(), Level: c.level(), Say: c.voice.say})
+	c.logSender = &logSender{}
+	c.logSender.attach(ctx, req)
+	ctx = clientctx.WithLog(ctx, clientctx.Log{Session: st.session.ID(), Level: c.level(), Say: c.logSender.say})
 	asks := c.mayBeAsked() || c.elicits() // by the tool, or for an approval while the call runs
 	if c.mayTask || asks && c.revision >= stateless {
 		return c.runAsync(ctx, leave)

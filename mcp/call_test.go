@@ -15,7 +15,7 @@ import (
 // TestCall: a call goes down the line, its result says what it was, and it is reverted by what its result says.
 func TestCall(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newHouse(t, mcp.Options{})
+		h := newServerSetup(t, mcp.Options{})
 		in := h.session("coder")
 		cs := h.clientOf(revision, nil, in)
 
@@ -37,7 +37,7 @@ func TestCall(t *testing.T) {
 // TestCallRefused: what the policy, the schema or the tool refuses is a result that a model reads and a program understands.
 func TestCallRefused(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newHouse(t, mcp.Options{})
+		h := newServerSetup(t, mcp.Options{})
 		cs := h.client(revision, nil)
 		for _, tt := range []struct {
 			name, tool string
@@ -70,7 +70,7 @@ func TestCallRefused(t *testing.T) {
 // TestUnknownTool: a name that stands for nothing is a fault of the protocol.
 func TestUnknownTool(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newHouse(t, mcp.Options{})
+		h := newServerSetup(t, mcp.Options{})
 		_, err := h.client(revision, nil).CallTool(t.Context(), &sdk.CallToolParams{Name: "nothing"})
 		var fault *jsonrpc.Error
 		require.ErrorAs(t, err, &fault)

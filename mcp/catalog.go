@@ -51,15 +51,15 @@ type Catalog interface {
 // CatalogChanged tells clients that the resources and prompts of the Catalog
 // changed.
 func (s *Server) CatalogChanged() {
-	s.standForResources()
-	s.standForPrompts()
+	s.registerResources()
+	s.registerPrompts()
 }
 
 func (s *Server) catalogEntries() CatalogEntries {
-	if s.library == nil {
+	if s.catalog == nil {
 		return CatalogEntries{}
 	}
-	return s.library.Entries()
+	return s.catalog.Entries()
 }
 
 // isInternalTool reports whether clients cannot call a tool: they read the
@@ -97,18 +97,18 @@ func (s *Server) previewRead(ctx context.Context, in *agent.Session, o CatalogEn
 
 // upstreamResource finds a resource of an upstream that the session can see.
 func (s *Server) upstreamResource(ctx context.Context, in *agent.Session, uri string) (CatalogEntry, bool) {
-	if s.library == nil {
+	if s.catalog == nil {
 		return CatalogEntry{}, false
 	}
-	o, ok := s.library.Resource(uri)
+	o, ok := s.catalog.Resource(uri)
 	return o, ok && s.previewRead(ctx, in, o) != perm.Deny
 }
 
 func (s *Server) upstreamPrompt(ctx context.Context, in *agent.Session, name string, arguments map[string]string) (CatalogEntry, bool) {
-	if s.library == nil {
+	if s.catalog == nil {
 		return CatalogEntry{}, false
 	}
-	o, ok := s.library.Prompt(name, arguments)
+	o, ok := s.catalog.Prompt(name, arguments)
 	return o, ok && s.previewRead(ctx, in, o) != perm.Deny
 }
 
@@ -150,10 +150,10 @@ func (s *Server) read(ctx context.Context, req *sdk.CallToolRequest, by CatalogE
 // upstream. If the policy asks, the server returns no values: an approval for
 // each letter makes no sense.
 func (s *Server) completeElsewhere(ctx context.Context, st *clientSession, req *sdk.CompleteRequest) (*wireResult, error) {
-	if s.library == nil {
+	if s.catalog == nil {
 		return nil, errReference
 	}
-	by, ok := s.library.Completion(req.Params)
+	by, ok := s.catalog.Completion(req.Params)
 	if !ok {
 		return nil, errReference
 	}

@@ -48,7 +48,7 @@ func (o *office) retry(cs *sdk.ClientSession, name string, args any, state strin
 
 func (o *office) ask(cs *sdk.ClientSession) (state string) {
 	o.t.Helper()
-	r := o.call(cs, "send", letter)
+	r := o.call(cs, "send", letterInput)
 	require.True(o.t, r.NeedsInput())
 	require.Len(o.t, r.InputRequests, 1)
 	require.Empty(o.t, r.Content)
@@ -71,43 +71,43 @@ func TestRequestState(t *testing.T) {
 		sent int64
 	}{
 		{"as it was given", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
-			return o.retry(cs, "send", letter, state, yes())
+			return o.retry(cs, "send", letterInput, state, yes())
 		}, "", 1},
 		{"altered", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
-			return o.retry(cs, "send", letter, flip(state), yes())
+			return o.retry(cs, "send", letterInput, flip(state), yes())
 		}, notThis, 0},
 		{"with a line break", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
-			return o.retry(cs, "send", letter, state[:9]+"\n"+state[9:], yes())
+			return o.retry(cs, "send", letterInput, state[:9]+"\n"+state[9:], yes())
 		}, notThis, 0},
 		{"made up", func(o *office, cs *sdk.ClientSession, _ string) *sdk.CallToolResult {
 			plain, err := json.Marshal(map[string]any{"v": 1, "call": "c_x"})
 			require.NoError(o.t, err)
-			return o.retry(cs, "send", letter, base64.RawURLEncoding.EncodeToString(plain), yes())
+			return o.retry(cs, "send", letterInput, base64.RawURLEncoding.EncodeToString(plain), yes())
 		}, notThis, 0},
 		{"no base64", func(o *office, cs *sdk.ClientSession, _ string) *sdk.CallToolResult {
-			return o.retry(cs, "send", letter, "§§", yes())
+			return o.retry(cs, "send", letterInput, "§§", yes())
 		}, notThis, 0},
 		{"with another input", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
 			return o.retry(cs, "send", tool.Args{"input": "Dear everybody"}, state, yes())
 		}, notThis, 0},
 		{"for another tool", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
-			return o.retry(cs, "upper", letter, state, yes())
+			return o.retry(cs, "upper", letterInput, state, yes())
 		}, notThis, 0},
 		{"of another session", func(o *office, _ *sdk.ClientSession, state string) *sdk.CallToolResult {
-			return o.retry(o.clientOf(modern, asks(), o.session("somebody else")), "send", letter, state, yes())
+			return o.retry(o.clientOf(modern, asks(), o.session("somebody else")), "send", letterInput, state, yes())
 		}, notThis, 0},
 		{"of another server", func(o *office, _ *sdk.ClientSession, _ string) *sdk.CallToolResult {
 			other := newOffice(o.t, mcp.Options{})
 			state := other.ask(other.client(modern, asks()))
-			return o.retry(o.client(modern, asks()), "send", letter, state, yes())
+			return o.retry(o.client(modern, asks()), "send", letterInput, state, yes())
 		}, notThis, 0},
 		{"twice", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
-			require.False(o.t, o.retry(cs, "send", letter, state, yes()).IsError)
-			return o.retry(cs, "send", letter, state, yes())
+			require.False(o.t, o.retry(cs, "send", letterInput, state, yes()).IsError)
+			return o.retry(cs, "send", letterInput, state, yes())
 		}, "does not wait any more", 1},
 		{"after a refusal", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
-			require.Equal(o.t, "denied", o.retry(cs, "send", letter, state, &sdk.ElicitResult{Action: "decline"}).Meta["remit.dev/status"])
-			return o.retry(cs, "send", letter, state, yes())
+			require.Equal(o.t, "denied", o.retry(cs, "send", letterInput, state, &sdk.ElicitResult{Action: "decline"}).Meta["remit.dev/status"])
+			return o.retry(cs, "send", letterInput, state, yes())
 		}, "does not wait any more", 0},
 		{"of a tool that is another one by now", func(o *office, cs *sdk.ClientSession, state string) *sdk.CallToolResult {
 			var others []tool.Tool
@@ -121,7 +121,7 @@ func TestRequestState(t *testing.T) {
 				others = append(others, tl)
 			}
 			require.NoError(o.t, o.rt.SetTools(others...))
-			return o.retry(cs, "send", letter, state, yes())
+			return o.retry(cs, "send", letterInput, state, yes())
 		}, notThis, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,9 +141,9 @@ func TestRequestStateWithoutAnswer(t *testing.T) {
 	o := newOffice(t, mcp.Options{})
 	cs := o.client(modern, asks())
 	state := o.ask(cs)
-	r := o.retry(cs, "send", letter, state, nil)
+	r := o.retry(cs, "send", letterInput, state, nil)
 	require.True(t, r.NeedsInput())
-	require.Equal(t, "done", o.retry(cs, "send", letter, r.RequestState, yes()).Meta["remit.dev/status"])
+	require.Equal(t, "done", o.retry(cs, "send", letterInput, r.RequestState, yes()).Meta["remit.dev/status"])
 	require.EqualValues(t, 1, o.sent.Load())
 }
 
@@ -154,10 +154,10 @@ func TestRequestStateLate(t *testing.T) {
 	cs := o.client(modern, asks())
 	state := o.ask(cs)
 	clock.Advance(time.Minute)
-	r := o.retry(cs, "send", letter, state, yes())
+	r := o.retry(cs, "send", letterInput, state, yes())
 	require.True(t, r.IsError)
 	require.Contains(t, textOf(t, r), "the time to answer is up")
-	require.Equal(t, "denied", o.call(cs, "send", letter).Meta["remit.dev/status"])
+	require.Equal(t, "denied", o.call(cs, "send", letterInput).Meta["remit.dev/status"])
 	require.Zero(t, o.sent.Load())
 }
 
@@ -170,7 +170,7 @@ func TestRequestStateAtOnce(t *testing.T) {
 	done := make(chan bool, n)
 	for range n {
 		go func() {
-			r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "send", Arguments: letter, RequestState: state, InputResponses: sdk.InputResponseMap{"approval": yes()}})
+			r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "send", Arguments: letterInput, RequestState: state, InputResponses: sdk.InputResponseMap{"approval": yes()}})
 			done <- err == nil && !r.IsError
 		}()
 	}
@@ -190,7 +190,7 @@ func TestRequestStateOfAnEarlierQuestion(t *testing.T) {
 	o := newOffice(t, mcp.Options{})
 	in := o.session("coder")
 	cs := o.clientOf(modern, asks(), in)
-	r := o.call(cs, "send", letter)
+	r := o.call(cs, "send", letterInput)
 	call := remitMeta(r, "call")
 	_, c, err := revert.LoadCall(t.Context(), o.rt.Journal(), call)
 	require.NoError(t, err)
@@ -199,7 +199,7 @@ func TestRequestStateOfAnEarlierQuestion(t *testing.T) {
 	rec := revert.NewRecorder(o.rt.Journal(), host.Real(), in.ID())
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Txn: remitMeta(r, "txn"), Call: call, Body: &again}}, Durable: true}))
 
-	r = o.retry(cs, "send", letter, r.RequestState, yes())
+	r = o.retry(cs, "send", letterInput, r.RequestState, yes())
 	require.True(t, r.IsError)
 	require.Contains(t, textOf(t, r), "is none that this server gave for this call")
 	_, c, err = revert.LoadCall(t.Context(), o.rt.Journal(), call)
@@ -221,7 +221,7 @@ func TestKey(t *testing.T) {
 		var err error
 		o.srv, err = mcp.New(o.rt, mcp.Options{Key: tt.key})
 		require.NoError(t, err)
-		require.Equal(t, tt.good, !o.retry(o.clientOf(modern, asks(), in), "send", letter, state, yes()).IsError)
+		require.Equal(t, tt.good, !o.retry(o.clientOf(modern, asks(), in), "send", letterInput, state, yes()).IsError)
 	}
 	_, err := mcp.New(o.rt, mcp.Options{Key: []byte("short")})
 	require.ErrorContains(t, err, "at least 16")
@@ -237,7 +237,7 @@ func TestAskedElsewhereByNow(t *testing.T) {
 	var err error
 	o.srv, err = mcp.New(o.rt, mcp.Options{Key: key, OnAsk: mcp.ApproveOutOfBand})
 	require.NoError(t, err)
-	r := o.retry(o.clientOf(modern, asks(), in), "send", letter, state, yes())
+	r := o.retry(o.clientOf(modern, asks(), in), "send", letterInput, state, yes())
 	require.Equal(t, "pending", r.Meta["remit.dev/status"])
 	require.True(t, r.IsError)
 }
@@ -253,5 +253,5 @@ func TestTailored(t *testing.T) {
 	require.NoError(t, err)
 	i := slices.IndexFunc(list.Tools, func(l *sdk.Tool) bool { return l.Name == "send" })
 	require.Equal(t, "Send a letter in the name of coder.", list.Tools[i].Description)
-	require.Equal(t, "done", o.retry(cs, "send", letter, o.ask(cs), yes()).Meta["remit.dev/status"])
+	require.Equal(t, "done", o.retry(cs, "send", letterInput, o.ask(cs), yes()).Meta["remit.dev/status"])
 }

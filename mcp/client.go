@@ -179,8 +179,8 @@ func fits(q sdk.InputRequest, a sdk.InputResponse, form *schema.Schema) bool {
 // Log sends the client a log message, if the client wants messages of this
 // level. Messages for the operator belong in a log of the server's own.
 func (cl Client) Log(p *sdk.LoggingMessageParams) {
-	if cl.c != nil && cl.c.voice != nil {
-		cl.c.voice.say(p)
+	if cl.c != nil && cl.c.logSender != nil {
+		cl.c.logSender.say(p)
 	}
 }
 

@@ -50,7 +50,7 @@ type pendingApproval struct {
 func (s *Server) newClientSession(ctx context.Context, in *agent.Session) (*clientSession, error) {
 	st := &clientSession{session: in, callSlots: make(chan struct{}, s.opts.MaxCallsPerSession), openTxns: map[string]bool{}, answering: map[string]bool{}}
 	var err error
-	if st.rawResults, err = lru.New[string, *rawresult.Slot](restsKept); err != nil {
+	if st.rawResults, err = lru.New[string, *rawresult.Slot](maxRawResults); err != nil {
 		return nil, err
 	}
 	j := s.rt.Journal()
@@ -86,12 +86,12 @@ func (st *clientSession) hasOpenTxn() bool {
 // The bounds on upstream results of tasks that the journal does not hold:
 // number and bytes.
 const (
-	restsKept = 64
-	restMost  = 64 << 10
+	maxRawResults     = 64
+	maxRawResultBytes = 64 << 10
 )
 
 func (st *clientSession) storeRawResult(call string, slot *rawresult.Slot) {
-	if left := slot.Left(); slot.Refusal() == nil && len(left) > 0 && len(left) <= restMost {
+	if left := slot.Left(); slot.Refusal() == nil && len(left) > 0 && len(left) <= maxRawResultBytes {
 		st.rawResults.Add(call, slot)
 	}
 }

@@ -16,7 +16,7 @@ type clientSessions struct {
 	idle *simplelru.LRU[string, *clientSession]
 }
 
-func newSeats(most int) (*clientSessions, error) {
+func newClientSessions(most int) (*clientSessions, error) {
 	idle, err := simplelru.NewLRU[string, *clientSession](most, nil)
 	return &clientSessions{busy: map[string]*clientSession{}, idle: idle}, err
 }

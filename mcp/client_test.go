@@ -18,7 +18,7 @@ import (
 )
 
 // inquirer is a house with a tool that asks its client as it is told.
-func newInquirer(t *testing.T, ask func(ctx context.Context, client mcp.Client) (string, error)) *house {
+func newRequestServer(t *testing.T, ask func(ctx context.Context, client mcp.Client) (string, error)) *serverSetup {
 	inquire, err := tool.FromSpec(tool.Spec{
 		Name: "inquire", EffectClass: effect.Pure, Input: json.RawMessage(`{"type":"object"}`),
 		Execute: func(ctx context.Context, _ ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
@@ -31,7 +31,7 @@ func newInquirer(t *testing.T, ask func(ctx context.Context, client mcp.Client) 
 		},
 	})
 	require.NoError(t, err)
-	return newHouse(t, mcp.Options{}, agent.Tools(inquire))
+	return newServerSetup(t, mcp.Options{}, agent.Tools(inquire))
 }
 
 // filledIn is what a person filled into the one field of a form.
@@ -49,7 +49,7 @@ func nameForm() *sdk.ElicitParams {
 // TestClientAsk: a tool asks the person, the model and for the roots, more than once, and is answered by its own client.
 func TestClientAsk(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
+		h := newRequestServer(t, func(ctx context.Context, client mcp.Client) (string, error) {
 			first, err := client.Request(ctx, sdk.InputRequestMap{"who": nameForm(), "where": &sdk.ListRootsParams{}})
 			if err != nil {
 				return "", err
@@ -90,7 +90,7 @@ func TestClientAsk(t *testing.T) {
 // TestClientAskAgain: a client that answers with something else is asked again, and not for ever; answers that come with the call
 // count.
 func TestClientAskAgain(t *testing.T) {
-	h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
+	h := newRequestServer(t, func(ctx context.Context, client mcp.Client) (string, error) {
 		said, err := client.Request(ctx, sdk.InputRequestMap{"who": nameForm()})
 		if err != nil {
 			return "", err
@@ -131,7 +131,7 @@ func TestClientAskAgain(t *testing.T) {
 // needs, in the revision that has words for it.
 func TestClientLacks(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
+		h := newRequestServer(t, func(ctx context.Context, client mcp.Client) (string, error) {
 			_, err := client.Request(ctx, sdk.InputRequestMap{"who": nameForm(), "what": &sdk.CreateMessageWithToolsParams{}})
 			return "", err
 		})
@@ -164,7 +164,7 @@ func TestClientLacksPages(t *testing.T) {
 		"a page":                  {&sdk.ElicitationCapabilities{URL: &sdk.URLElicitationCapabilities{}}, page, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
+			h := newRequestServer(t, func(ctx context.Context, client mcp.Client) (string, error) {
 				_, err := client.Request(ctx, sdk.InputRequestMap{"who": tt.what})
 				return "done", err
 			})
@@ -192,7 +192,7 @@ func TestClientLacksPages(t *testing.T) {
 
 // TestClientLog: what a tool logs reaches a client that wants it.
 func TestClientLog(t *testing.T) {
-	h := newInquirer(t, func(_ context.Context, client mcp.Client) (string, error) {
+	h := newRequestServer(t, func(_ context.Context, client mcp.Client) (string, error) {
 		client.Log(&sdk.LoggingMessageParams{Level: "debug", Data: "too low"})
 		client.Log(&sdk.LoggingMessageParams{Level: "warning", Data: "mind this"})
 		return "", nil
@@ -222,7 +222,7 @@ func TestClientOfNobody(t *testing.T) {
 // TestClientAskOfAnother: a call that asks goes on for its own session alone, also where another one names it in a state that the server seems to
 // have given it.
 func TestClientAskOfAnother(t *testing.T) {
-	h := newInquirer(t, func(ctx context.Context, client mcp.Client) (string, error) {
+	h := newRequestServer(t, func(ctx context.Context, client mcp.Client) (string, error) {
 		said, err := client.Request(ctx, sdk.InputRequestMap{"who": nameForm()})
 		if err != nil {
 			return "", err

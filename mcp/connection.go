@@ -28,7 +28,7 @@ func (s *Server) join(st *clientSession, c *sdk.ServerSession) error {
 	if over != nil {
 		go func() { _ = over.Close() }() // closing can wait for its streams
 	}
-	gone := s.seats.stay(st)
+	gone := s.sessions.stay(st)
 	go func() {
 		defer gone()
 		_ = c.Wait()

@@ -125,8 +125,8 @@ func (st *clientSession) lost(txn string) {
 	}
 }
 
-// told notes that the client knows the state of a transaction.
-func (st *clientSession) told(txn string) {
+// markReported notes that the client knows the state of a transaction.
+func (st *clientSession) markReported(txn string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.current.txn == txn && st.current.gone {

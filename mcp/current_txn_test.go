@@ -28,9 +28,9 @@ import (
 // gated is a journal that does something before the first savepoint is written, and notes what is durable.
 type gated struct {
 	journal.Journal
-	before atomic.Pointer[func()]
-	mu     sync.Mutex // never held across a wait
-	said   []string
+	before   atomic.Pointer[func()]
+	mu       sync.Mutex // never held across a wait
+	messages []string
 }
 
 func (g *gated) Append(ctx context.Context, b journal.Batch) error {
@@ -43,10 +43,10 @@ func (g *gated) Append(ctx context.Context, b journal.Batch) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if marks {
-		g.said = append(g.said, "mark")
+		g.messages = append(g.messages, "mark")
 	}
 	if b.Durable {
-		g.said = append(g.said, "durable")
+		g.messages = append(g.messages, "durable")
 	}
 	return g.Journal.Append(ctx, b)
 }
@@ -54,14 +54,14 @@ func (g *gated) Append(ctx context.Context, b journal.Batch) error {
 func began(t *testing.T, r *sdk.CallToolResult) string {
 	t.Helper()
 	require.False(t, r.IsError, textOf(t, r))
-	return said[txnSaid](t, r.StructuredContent).Txn
+	return decodeResult[txnResult](t, r.StructuredContent).Txn
 }
 
 // TestCurrentTransactionAmongMany: a session that others drive out of memory while it begins its current transaction has its
 // calls in that, whichever of its requests began first; and no second one can be begun beside it.
 func TestCurrentTransactionAmongMany(t *testing.T) {
 	j := &gated{Journal: journal.Memory()}
-	h := newHouse(t, mcp.Options{MaxSessions: 1, MaxTxnsPerSession: 2}, agent.Journal(j))
+	h := newServerSetup(t, mcp.Options{MaxSessions: 1, MaxTxnsPerSession: 2}, agent.Journal(j))
 	url := h.serve(mcp.HTTPOptions{})
 	mine, other := h.session("coder").Token(), h.session("other").Token()
 	call := func(token, name, args string) *sdk.CallToolResult {
@@ -114,16 +114,16 @@ func TestCurrentTransactionAmongMany(t *testing.T) {
 // survives a power cut.
 func TestCurrentTransactionIsDurable(t *testing.T) {
 	j := &gated{Journal: journal.Memory()}
-	h := newHouse(t, mcp.Options{}, agent.Journal(j))
+	h := newServerSetup(t, mcp.Options{}, agent.Journal(j))
 	began(t, h.call(h.client(modern, nil), "txn_begin", tool.Args{"current": true}))
-	at := slices.Index(j.said, "mark")
+	at := slices.Index(j.messages, "mark")
 	require.GreaterOrEqual(t, at, 0)
-	require.Contains(t, j.said[at:], "durable")
+	require.Contains(t, j.messages[at:], "durable")
 }
 
 // TestCurrentTransactionAmongSavepoints: however many others stand after its mark, it is found.
 func TestCurrentTransactionAmongSavepoints(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	s := h.session("coder")
 	txn := began(t, h.call(h.clientOf(modern, nil, s), "txn_begin", tool.Args{"current": true}))
 	tx, err := s.Begin(t.Context())
@@ -136,10 +136,10 @@ func TestCurrentTransactionAmongSavepoints(t *testing.T) {
 	require.Equal(t, txn, h.call(h.clientOf(modern, nil, s), "upper", tool.Args{"input": "x"}).Meta["remit.dev/txn"])
 }
 
-// toldOfTheEnd checks the responses to a client after another caller reverted
+// requireEndReported checks the responses to a client after another caller reverted
 // its current transaction. The server runs no call of the client until the
 // client asks for the state of that transaction.
-func toldOfTheEnd(t *testing.T, h *house, cs *sdk.ClientSession, txn string) {
+func requireEndReported(t *testing.T, h *serverSetup, cs *sdk.ClientSession, txn string) {
 	t.Helper()
 	for _, r := range []*sdk.CallToolResult{
 		h.call(cs, "file_write", write("after.txt", "1")), // of several that a client sends at once, none
@@ -156,7 +156,7 @@ func toldOfTheEnd(t *testing.T, h *house, cs *sdk.ClientSession, txn string) {
 	h.call(cs, "txn_status", nil)
 	require.True(t, h.call(cs, "upper", tool.Args{"input": "x"}).IsError, "a list is no answer about it")
 	require.Equal(t, "(none)", h.file("after.txt"))
-	require.Equal(t, "reverted", said[txnSaid](t, h.call(cs, "txn_status", tool.Args{"txn": txn}).StructuredContent).State)
+	require.Equal(t, "reverted", decodeResult[txnResult](t, h.call(cs, "txn_status", tool.Args{"txn": txn}).StructuredContent).State)
 	r := h.call(cs, "file_write", write("after.txt", "1"))
 	require.False(t, r.IsError, textOf(t, r))
 	require.NotEqual(t, txn, r.Meta["remit.dev/txn"])
@@ -165,39 +165,39 @@ func toldOfTheEnd(t *testing.T, h *house, cs *sdk.ClientSession, txn string) {
 // TestCurrentTransactionThatSomebodyEnds: beside a server that runs, or while there is none.
 func TestCurrentTransactionThatSomebodyEnds(t *testing.T) {
 	t.Run("beside", func(t *testing.T) {
-		h := newHouse(t, mcp.Options{})
+		h := newServerSetup(t, mcp.Options{})
 		cs := h.client(modern, nil)
 		txn := began(t, h.call(cs, "txn_begin", tool.Args{"current": true}))
 		h.call(cs, "file_write", write("a.txt", "1"))
 		_, err := h.rt.Revert(t.Context(), txn, revert.Options{})
 		require.NoError(t, err)
 		require.Equal(t, "(none)", h.file("a.txt"))
-		toldOfTheEnd(t, h, cs, txn)
+		requireEndReported(t, h, cs, txn)
 	})
 	t.Run("meanwhile", func(t *testing.T) {
 		state := t.TempDir()
 		var txn, token string
-		life := func(fn func(h *house)) {
+		life := func(fn func(h *serverSetup)) {
 			j, err := sqlite.Open(t.Context(), state)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, j.Close()) }()
-			h := newHouse(t, mcp.Options{}, agent.Journal(j))
+			h := newServerSetup(t, mcp.Options{}, agent.Journal(j))
 			fn(h)
 		}
-		life(func(h *house) {
+		life(func(h *serverSetup) {
 			s := h.session("coder")
 			token = s.Token()
 			txn = began(t, h.call(h.clientOf(legacy, nil, s), "txn_begin", tool.Args{"current": true}))
 		})
-		life(func(h *house) {
+		life(func(h *serverSetup) {
 			_, err := h.rt.Revert(t.Context(), txn, revert.Options{})
 			require.NoError(t, err)
 		})
-		life(func(h *house) {
+		life(func(h *serverSetup) {
 			s, err := h.rt.ResumeSession(t.Context(), token)
 			require.NoError(t, err)
 			require.True(t, h.call(h.clientOf(modern, nil, s), "txn_begin", nil).IsError, "it knows from the journal")
-			toldOfTheEnd(t, h, h.clientOf(modern, nil, s), txn)
+			requireEndReported(t, h, h.clientOf(modern, nil, s), txn)
 		})
 	})
 }

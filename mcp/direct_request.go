@@ -12,7 +12,7 @@ import (
 // mayBeAsked reports whether this tool can send requests to the client.
 func (c *call) mayBeAsked() bool {
 	return c.caps != nil && (c.caps.Elicitation != nil || c.caps.Sampling != nil || c.caps.RootsV2 != nil) &&
-		(c.s.asker == nil || c.s.asker.MayRequestClient(c.tool, c.caps))
+		(c.s.requester == nil || c.s.requester.MayRequestClient(c.tool, c.caps))
 }
 
 // directRequester sends requests to a client of an older revision, whose own

@@ -32,7 +32,7 @@ func bare(t *testing.T, url, head string) (status string) {
 // TestHostAsItIsWritten checks that the server rejects a malformed Host header.
 // A lenient parser could read some of them as a loopback name.
 func TestHostAsItIsWritten(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	url := h.serve(mcp.HTTPOptions{Hosts: []string{"remit.example"}})
 	for host, code := range map[string]string{
 		"localhost": "401", "LOCALHOST:1": "401", "127.0.0.1:65535": "401", "[::1]": "401", "[::1]:80": "401", "remit.example:443": "401",
@@ -45,7 +45,7 @@ func TestHostAsItIsWritten(t *testing.T) {
 
 // TestSeveralOrigins: a request that says several things of the page that it is of, is of none that may call.
 func TestSeveralOrigins(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	url := h.serve(mcp.HTTPOptions{Origins: []string{"https://page.example"}})
 	for head, code := range map[string]string{
 		"Origin: https://page.example":                                 "401",
@@ -60,7 +60,7 @@ func TestSeveralOrigins(t *testing.T) {
 // TestDoubledMembers: a request whose envelope two readers could read in two ways is refused, whichever way it goes. What its arguments hold
 // twice is refused by the call, and other members may be as they like.
 func TestDoubledMembers(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	url := h.serve(mcp.HTTPOptions{})
 	token := h.session("coder").Token()
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
@@ -108,7 +108,7 @@ func TestDoubledMembers(t *testing.T) {
 // TestEndedSession: the token of a session whose grant was revoked, here or by another process, or has expired, is not valid any more; HTTP
 // says so, and why.
 func TestEndedSession(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	url := h.serve(mcp.HTTPOptions{})
 	for name, tt := range map[string]struct {
 		how []agent.SessionOption

@@ -27,8 +27,8 @@ func (t *drainTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	return &drainConn{Connection: c, asked: map[jsonrpc.ID]bool{}, none: make(chan struct{}, 1)}, nil
 }
 
-// tell sends the client a notification beside the SDK.
-func (t *drainTransport) tell(ctx context.Context, m *jsonrpc.Request) error {
+// notify sends the client a notification beside the SDK.
+func (t *drainTransport) notify(ctx context.Context, m *jsonrpc.Request) error {
 	return t.c.Write(ctx, m)
 }
 

@@ -27,7 +27,7 @@ func TestPipe(t *testing.T) {
 		return "answered", nil
 	}, tool.Pure())
 	require.NoError(t, err)
-	h := newHouse(t, mcp.Options{}, agent.Tools(slow))
+	h := newServerSetup(t, mcp.Options{}, agent.Tools(slow))
 	var out bytes.Buffer
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"input":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}` + "\n")
 	end := io.NopCloser(io.MultiReader(in, ends(sync.OnceFunc(func() { close(late) }))))

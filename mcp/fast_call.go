@@ -54,7 +54,7 @@ func (s *Server) serveFast(w http.ResponseWriter, r *http.Request, st *clientSes
 	if _, says := m.Params.Meta[sdk.MetaKeyClientInfo]; caps == nil || client == nil && says {
 		return false // the SDK reports the fault
 	}
-	meta, err := m.Params.Meta.rest()
+	meta, err := m.Params.Meta.remaining()
 	if err != nil {
 		return false
 	}
@@ -64,26 +64,26 @@ func (s *Server) serveFast(w http.ResponseWriter, r *http.Request, st *clientSes
 	})
 	c.caps, c.client = caps, client
 	result, err := c.serve(r.Context(), true)
-	s.tell(w, m.ID, result, err)
+	s.respond(w, m.ID, result, err)
 	return true
 }
 
 // clientInfo is what a client reports about itself with each request, with the
 // parsed form. It seldom changes.
 type clientInfo struct {
-	said   string
+	text   string
 	caps   *sdk.ClientCapabilities // nil: invalid
 	client *sdk.Implementation
 }
 
-// mostSaid bounds what the server remembers for each session.
-const mostSaid = 4 << 10
+// maxClientInfo bounds what the server remembers for each session.
+const maxClientInfo = 4 << 10
 
 // readClientInfo parses what a client reports about itself by the SDK, or
 // reuses that of the last request.
 func (st *clientSession) readClientInfo(caps, client jsontext.Value) (*sdk.ClientCapabilities, *sdk.Implementation) {
 	said := string(caps) + " " + string(client)
-	if last := st.introduction.Load(); last != nil && last.said == said {
+	if last := st.introduction.Load(); last != nil && last.text == said {
 		return last.caps, last.client
 	}
 	meta := sdk.Meta{}
@@ -95,15 +95,15 @@ func (st *clientSession) readClientInfo(caps, client jsontext.Value) (*sdk.Clien
 		}
 	}
 	req := &sdk.CallToolRequest{Params: &sdk.CallToolParamsRaw{Meta: meta}}
-	now := &clientInfo{said: said, caps: req.ClientCapabilities(), client: req.ClientInfo()}
-	if len(said) <= mostSaid {
+	now := &clientInfo{text: said, caps: req.ClientCapabilities(), client: req.ClientInfo()}
+	if len(said) <= maxClientInfo {
 		st.introduction.Store(now)
 	}
 	return now.caps, now.client
 }
 
-// rest returns the metadata except what the client reports about itself.
-func (m directMeta) rest() (sdk.Meta, error) {
+// remaining returns the metadata except what the client reports about itself.
+func (m directMeta) remaining() (sdk.Meta, error) {
 	rest := make(sdk.Meta, len(m))
 	for key, value := range m {
 		if key == sdk.MetaKeyClientCapabilities || key == sdk.MetaKeyClientInfo {
@@ -155,11 +155,11 @@ func plainID(id jsontext.Value) bool {
 
 // info returns the token info for the SDK.
 func (st *clientSession) info() *auth.TokenInfo {
-	return &auth.TokenInfo{UserID: st.session.ID(), Extra: map[string]any{tokenSeat: st}}
+	return &auth.TokenInfo{UserID: st.session.ID(), Extra: map[string]any{tokenSession: st}}
 }
 
-// tell responds to a request.
-func (s *Server) tell(w http.ResponseWriter, id jsontext.Value, result *wireResult, err error) {
+// respond responds to a request.
+func (s *Server) respond(w http.ResponseWriter, id jsontext.Value, result *wireResult, err error) {
 	member, status := "result", http.StatusOK
 	var data []byte
 	if err == nil {

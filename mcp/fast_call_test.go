@@ -123,7 +123,7 @@ func answerTo(t require.TestingT, method, url, token, body string, headers http.
 	return res.StatusCode, ids.ReplaceAllString(string(data), "$1$3"), event
 }
 
-func newSeveral(t *testing.T) *house {
+func newSeveral(t *testing.T) *serverSetup {
 	fails, err := tool.Create("fails", "", func(context.Context, string) (string, error) { return "", errors.New("as <always>") }, tool.Pure())
 	require.NoError(t, err)
 	panics, err := tool.Create("panics", "", func(context.Context, string) (string, error) { panic("as always") }, tool.Pure())
@@ -142,7 +142,7 @@ func newSeveral(t *testing.T) *house {
 		},
 	})
 	require.NoError(t, err)
-	return newHouse(t, mcp.Options{Version: "1"}, agent.Tools(fails, panics, parts, others))
+	return newServerSetup(t, mcp.Options{Version: "1"}, agent.Tools(fails, panics, parts, others))
 }
 
 // TestDirect: what is answered without the SDK's transport is answered as that would. The two ways differ by how Accept is
@@ -210,7 +210,7 @@ func TestDirectIsPlain(t *testing.T) {
 
 // TestDirectIsPosted: a request of another method calls nothing. Programs between take some of those for harmless, and send them twice.
 func TestDirectIsPosted(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	url, token := h.serve(mcp.HTTPOptions{}), h.session("coder").Token()
 	headers := http.Header{"Content-Type": {"application/json"}, "Accept": {plainAccept}, "Mcp-Protocol-Version": {modern}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"file_write"}}
 	const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"file_write","arguments":{"path":"a","content":"b"},` +

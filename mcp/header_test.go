@@ -29,7 +29,7 @@ func TestHTTPParamHeaders(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	h := newHouse(t, mcp.Options{}, agent.Tools(routed))
+	h := newServerSetup(t, mcp.Options{}, agent.Tools(routed))
 	url := h.serve(mcp.HTTPOptions{})
 	token := h.session("coder").Token()
 	in64 := func(text string) string { return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?=" }
@@ -83,7 +83,7 @@ func TestHTTPParamHeadersAreOfWhatRuns(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	h := newHouse(t, mcp.Options{}, agent.Tools(routed))
+	h := newServerSetup(t, mcp.Options{}, agent.Tools(routed))
 	url := h.serve(mcp.HTTPOptions{})
 	token := h.session("coder").Token()
 	const meta = `"name":"routed","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`

@@ -29,7 +29,7 @@ func TestHintsAreListed(t *testing.T) {
 	})
 	require.NoError(t, err)
 	routeByRevision(t, func(t *testing.T, revision string) {
-		cs := newHouse(t, mcp.Options{}, agent.Tools(page)).client(revision, nil)
+		cs := newServerSetup(t, mcp.Options{}, agent.Tools(page)).client(revision, nil)
 		list, err := cs.ListTools(t.Context(), nil)
 		require.NoError(t, err)
 		for _, l := range list.Tools {

@@ -32,16 +32,16 @@ func routeByRevision(t *testing.T, fn func(t *testing.T, revision string)) {
 	}
 }
 
-// house is a runtime with a folder, and a server of its tools.
-type house struct {
+// serverSetup is a runtime with a folder, and a server of its tools.
+type serverSetup struct {
 	t   *testing.T
 	dir string
 	rt  *agent.Runtime
 	srv *mcp.Server
 }
 
-func newHouse(t *testing.T, opts mcp.Options, more ...agent.Option) *house {
-	h := &house{t: t, dir: t.TempDir()}
+func newServerSetup(t *testing.T, opts mcp.Options, more ...agent.Option) *serverSetup {
+	h := &serverSetup{t: t, dir: t.TempDir()}
 	upper, err := tool.Create("upper", "Upper-case a text.", func(_ context.Context, in string) (string, error) {
 		return strings.ToUpper(in), nil
 	}, tool.Pure())
@@ -56,18 +56,18 @@ func newHouse(t *testing.T, opts mcp.Options, more ...agent.Option) *house {
 	return h
 }
 
-func (h *house) session(id string) *agent.Session {
+func (h *serverSetup) session(id string) *agent.Session {
 	s, err := h.rt.Session(h.t.Context(), perm.Principal{ID: id}, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 	require.NoError(h.t, err)
 	return s
 }
 
 // client connects one in memory, as a new session.
-func (h *house) client(revision string, opts *sdk.ClientOptions) *sdk.ClientSession {
+func (h *serverSetup) client(revision string, opts *sdk.ClientOptions) *sdk.ClientSession {
 	return h.clientOf(revision, opts, h.session("coder"))
 }
 
-func (h *house) clientOf(revision string, opts *sdk.ClientOptions, in *agent.Session) *sdk.ClientSession {
+func (h *serverSetup) clientOf(revision string, opts *sdk.ClientOptions, in *agent.Session) *sdk.ClientSession {
 	here, there := sdk.NewInMemoryTransports()
 	done := make(chan error, 1)
 	go func() { done <- h.srv.Run(context.WithoutCancel(h.t.Context()), there, in) }()
@@ -80,7 +80,7 @@ func (h *house) clientOf(revision string, opts *sdk.ClientOptions, in *agent.Ses
 }
 
 // handshake connects a client. If the client handles changes of tools, the server reports all changes after handshake returns.
-func (h *house) handshake(revision string, opts *sdk.ClientOptions, transport sdk.Transport) *sdk.ClientSession {
+func (h *serverSetup) handshake(revision string, opts *sdk.ClientOptions, transport sdk.Transport) *sdk.ClientSession {
 	if opts == nil {
 		opts = &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}}
 	}
@@ -116,7 +116,7 @@ func receive[T any](t testing.TB, values <-chan T) T {
 }
 
 // call calls a tool; an error of the protocol is none that a test expects.
-func (h *house) call(cs *sdk.ClientSession, name string, args any, meta ...string) *sdk.CallToolResult {
+func (h *serverSetup) call(cs *sdk.ClientSession, name string, args any, meta ...string) *sdk.CallToolResult {
 	h.t.Helper()
 	p := &sdk.CallToolParams{Name: name, Arguments: args}
 	for i := 0; i < len(meta); i += 2 {
@@ -152,7 +152,7 @@ func outcome(t *testing.T, r *sdk.CallToolResult) (out struct {
 	return out
 }
 
-func (h *house) file(name string) string {
+func (h *serverSetup) file(name string) string {
 	data, err := os.ReadFile(h.dir + "/" + name)
 	if os.IsNotExist(err) {
 		return "(none)"

@@ -118,7 +118,7 @@ func (d *httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "web pages of that origin may not call", http.StatusForbidden)
 		return
 	}
-	st, err := d.s.standing(r)
+	st, err := d.s.sessionOf(r)
 	switch {
 	case errors.Is(err, agent.ErrUnknownToken):
 		challenge := "Bearer"
@@ -141,7 +141,7 @@ func (d *httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the session cannot be read", http.StatusInternalServerError)
 		return
 	}
-	defer d.s.seats.leave(st)
+	defer d.s.sessions.leave(st)
 	leave, ok := d.admit(st)
 	if !ok {
 		w.Header().Set("Retry-After", "1")
@@ -236,15 +236,15 @@ func isLoopback(name string) bool {
 	return strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// standing returns the client session of a request whose grant is valid. A
+// sessionOf returns the client session of a request whose grant is valid. A
 // revoked or expired grant is tool.ErrDenied.
-func (s *Server) standing(r *http.Request) (*clientSession, error) {
+func (s *Server) sessionOf(r *http.Request) (*clientSession, error) {
 	st, err := s.authenticate(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := st.session.Stands(r.Context()); err != nil {
-		s.seats.leave(st)
+	if err := st.session.CheckValid(r.Context()); err != nil {
+		s.sessions.leave(st)
 		return nil, err
 	}
 	return st, nil
@@ -259,9 +259,9 @@ func (s *Server) authenticate(r *http.Request) (*clientSession, error) {
 	}
 	digest := sha256.Sum256([]byte(fields[1]))
 	id, _, _ := strings.Cut(fields[1], ".")
-	if st, ok := s.seats.take(id); ok {
+	if st, ok := s.sessions.take(id); ok {
 		if subtle.ConstantTimeCompare(st.token[:], digest[:]) != 1 {
-			s.seats.leave(st)
+			s.sessions.leave(st)
 			return nil, agent.ErrUnknownToken
 		}
 		return st, nil
@@ -275,7 +275,7 @@ func (s *Server) authenticate(r *http.Request) (*clientSession, error) {
 		return nil, err
 	}
 	st.token = digest
-	return s.seats.add(st), nil
+	return s.sessions.add(st), nil
 }
 
 type authKey struct{}

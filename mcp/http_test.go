@@ -24,7 +24,7 @@ import (
 )
 
 // serve serves a house over HTTP, and returns its URL.
-func (h *house) serve(opts mcp.HTTPOptions) string {
+func (h *serverSetup) serve(opts mcp.HTTPOptions) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(h.t, err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(h.t.Context()))
@@ -49,7 +49,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-func (h *house) dial(url, revision, token string, opts *sdk.ClientOptions) *sdk.ClientSession {
+func (h *serverSetup) dial(url, revision, token string, opts *sdk.ClientOptions) *sdk.ClientSession {
 	pool := &http.Transport{}
 	h.t.Cleanup(pool.CloseIdleConnections)
 	cs := h.handshake(revision, opts, &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer{token, pool}}})
@@ -60,7 +60,7 @@ func (h *house) dial(url, revision, token string, opts *sdk.ClientOptions) *sdk.
 // TestHTTP: both ways to talk on one URL, each request in the session that its token proves.
 func TestHTTP(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newHouse(t, mcp.Options{})
+		h := newServerSetup(t, mcp.Options{})
 		url := h.serve(mcp.HTTPOptions{})
 		in := h.session("coder")
 		cs := h.dial(url, revision, in.Token(), nil)
@@ -81,7 +81,7 @@ func TestHTTPAsk(t *testing.T) {
 		url := o.serve(mcp.HTTPOptions{})
 		var asked []string
 		cs := o.dial(url, revision, o.session("coder").Token(), answers(&asked, yes()))
-		r := o.call(cs, "send", letter)
+		r := o.call(cs, "send", letterInput)
 		require.Equal(t, "done", r.Meta["remit.dev/status"], textOf(t, r))
 		require.Len(t, asked, 1)
 	})
@@ -90,7 +90,7 @@ func TestHTTPAsk(t *testing.T) {
 // TestHTTPToolsChanged: clients over HTTP are told on the channel that they opened.
 func TestHTTPToolsChanged(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newHouse(t, mcp.Options{})
+		h := newServerSetup(t, mcp.Options{})
 		url := h.serve(mcp.HTTPOptions{})
 		told := make(chan struct{}, 8)
 		cs := h.dial(url, revision, h.session("coder").Token(), &sdk.ClientOptions{
@@ -113,7 +113,7 @@ func TestHTTPAbort(t *testing.T) {
 		return "", ctx.Err()
 	}, tool.Pure())
 	require.NoError(t, err)
-	h := newHouse(t, mcp.Options{}, agent.Tools(waits))
+	h := newServerSetup(t, mcp.Options{}, agent.Tools(waits))
 	url := h.serve(mcp.HTTPOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -198,7 +198,7 @@ const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 
 // TestHTTPDoor: who may not come in, and how they are told.
 func TestHTTPDoor(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	url := h.serve(mcp.HTTPOptions{MaxBody: 64 << 10, Hosts: []string{"remit.example"}, Origins: []string{"https://page.example"}})
 	in := h.session("coder")
 	token := in.Token()
@@ -271,7 +271,7 @@ func page(url, token, origin string) *http.Request {
 
 // TestHTTPForeignConnection: a connection is used by the bearer who began it alone.
 func TestHTTPForeignConnection(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	url := h.serve(mcp.HTTPOptions{})
 	theirs, mine := h.session("theirs"), h.session("mine")
 	res, body := send(t, post(t, url, theirs.Token(), initialize))
@@ -302,7 +302,7 @@ func TestHTTPManyConnections(t *testing.T) {
 		return "", nil
 	}, tool.Pure())
 	require.NoError(t, err)
-	h := newHouse(t, mcp.Options{}, agent.Tools(waits))
+	h := newServerSetup(t, mcp.Options{}, agent.Tools(waits))
 	url := h.serve(mcp.HTTPOptions{})
 	token := h.session("coder").Token()
 	begin := func(token string) string {
@@ -353,7 +353,7 @@ func TestHTTPManyRequests(t *testing.T) {
 		return "", nil
 	}, tool.Pure())
 	require.NoError(t, err)
-	h := newHouse(t, mcp.Options{}, agent.Tools(waits))
+	h := newServerSetup(t, mcp.Options{}, agent.Tools(waits))
 	url := h.serve(mcp.HTTPOptions{MaxRequestsPerSession: 2})
 	token := h.session("coder").Token()
 	codes := make(chan int, 2)
@@ -381,7 +381,7 @@ func TestHTTPManyRequests(t *testing.T) {
 // TestHTTPSlow checks that the server does not wait for an unfinished request.
 // Such a request does not block other clients.
 func TestHTTPSlow(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	url := h.serve(mcp.HTTPOptions{ReadTimeout: 50 * time.Millisecond, MaxRequestsPerSession: 1})
 	token := h.session("coder").Token()
 	for _, tt := range []struct{ name, sent, want string }{
@@ -410,7 +410,7 @@ func TestHTTPSlow(t *testing.T) {
 // valid after another server takes over, and after the server dropped the
 // session from memory.
 func TestHTTPRestart(t *testing.T) {
-	h := newHouse(t, mcp.Options{MaxSessions: 1})
+	h := newServerSetup(t, mcp.Options{MaxSessions: 1})
 	url := h.serve(mcp.HTTPOptions{})
 	var tokens []string
 	for i := range 3 {
@@ -440,7 +440,7 @@ func TestHTTPEnd(t *testing.T) {
 			return "ended well", nil
 		}, tool.Pure())
 		require.NoError(t, err)
-		h := newHouse(t, mcp.Options{}, agent.Tools(waits))
+		h := newServerSetup(t, mcp.Options{}, agent.Tools(waits))
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
@@ -466,7 +466,7 @@ func TestHTTPEnd(t *testing.T) {
 
 // TestHTTPBodies: bytes that are no message are told so, and nothing else happens.
 func TestHTTPBodies(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	url := h.serve(mcp.HTTPOptions{})
 	token := h.session("coder").Token()
 	for _, body := range []string{"", "null", "[]", "7", `"x"`, `{"jsonrpc":"2.0"}`, "\xff\xfe", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`} {

@@ -17,7 +17,7 @@ import (
 // something, and then nothing of it is left; those of one session are no more than there may be meanwhile.
 func TestHTTPIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the test has no outside process to wait for; a goroutine that does not end fails it
-		h := newHouse(t, mcp.Options{})
+		h := newServerSetup(t, mcp.Options{})
 		handler, err := h.srv.Handler(mcp.HTTPOptions{})
 		require.NoError(t, err)
 		token := h.session("coder").Token()

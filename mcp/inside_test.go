@@ -25,7 +25,7 @@ func asksInside(_ context.Context, r perm.Request) (perm.Decision, error) {
 }
 
 // newLate is a house with a tool whose calls have begun when they ask.
-func newLate(t *testing.T) *house {
+func newLate(t *testing.T) *serverSetup {
 	t.Helper()
 	late, err := tool.CreateWith("late", "Asks late.", []perm.ResourceAccess{perm.Access(perm.Use, "secret://*")}, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
 		p, err := ctxperm.Authorize(ctx, tc, perm.Access(perm.Use, "secret://key"))
@@ -33,7 +33,7 @@ func newLate(t *testing.T) *house {
 		return "used", tool.NoEffect(err)
 	}, tool.Effect(effect.Pivot))
 	require.NoError(t, err)
-	return newHouse(t, mcp.Options{}, agent.SuspendForApproval(), agent.Policy(perm.EngineFunc(asksInside)), agent.Tools(late))
+	return newServerSetup(t, mcp.Options{}, agent.SuspendForApproval(), agent.Policy(perm.EngineFunc(asksInside)), agent.Tools(late))
 }
 
 // TestElicitInside: the person at the client is asked about what a running call asks for, in the way of each revision, and what they
@@ -51,7 +51,7 @@ func TestElicitInside(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				h := newLate(t)
 				var asked []string
-				r := h.call(h.client(revision, answers(&asked, tt.said)), "late", letter)
+				r := h.call(h.client(revision, answers(&asked, tt.said)), "late", letterInput)
 				require.Equal(t, tt.status, r.Meta["remit.dev/status"], textOf(t, r))
 				require.Len(t, asked, 1)
 				for _, part := range []string{"asks to run late", "use secret://key", "it asks late", "Dear customer"} {
@@ -70,7 +70,7 @@ func TestElicitInside(t *testing.T) {
 // TestApprovalBroughtAlong: an answer that comes with the call approves nothing that the call asks for later.
 func TestApprovalBroughtAlong(t *testing.T) {
 	h := newLate(t)
-	r, err := h.client(modern, asks()).CallTool(t.Context(), &sdk.CallToolParams{Name: "late", Arguments: letter, InputResponses: sdk.InputResponseMap{"approval": yes()}})
+	r, err := h.client(modern, asks()).CallTool(t.Context(), &sdk.CallToolParams{Name: "late", Arguments: letterInput, InputResponses: sdk.InputResponseMap{"approval": yes()}})
 	require.NoError(t, err)
 	require.True(t, r.NeedsInput(), "the person is asked")
 }

@@ -77,10 +77,10 @@ func (c *call) level() sdk.LoggingLevel {
 // watch makes the upstream of a resource report its changes. For a resource of
 // the runtime, ResourceChanged alone reports them.
 func (s *Server) watch(ctx context.Context, uri string) (end func(), err error) {
-	if _, _, own := s.resource(uri); own || s.library == nil {
+	if _, _, own := s.resource(uri); own || s.catalog == nil {
 		return func() {}, nil
 	}
-	return s.library.Subscribe(ctx, uri)
+	return s.catalog.Subscribe(ctx, uri)
 }
 
 // subscribes subscribes a connection of an older revision to a resource.

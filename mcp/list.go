@@ -151,11 +151,11 @@ func (s *Server) describe(t tool.Tool) (listItem, error) {
 	}
 	for name, said := range map[string]string{metaUsage: spec.Usage, metaRisk: string(spec.Hints.Risk)} {
 		if said != "" {
-			d.Meta = noted(d.Meta, name, said)
+			d.Meta = withMember(d.Meta, name, said)
 		}
 	}
 	if spec.Hints.Approval {
-		d.Meta = noted(d.Meta, metaApproval, true)
+		d.Meta = withMember(d.Meta, metaApproval, true)
 	}
 	object, err := json.Marshal(d)
 	if err != nil {
@@ -164,8 +164,8 @@ func (s *Server) describe(t tool.Tool) (listItem, error) {
 	return listItem{name: t.Name(), object: object}, nil
 }
 
-// noted returns metadata with one more member.
-func noted(m sdk.Meta, name string, value any) sdk.Meta {
+// withMember returns metadata with one more member.
+func withMember(m sdk.Meta, name string, value any) sdk.Meta {
 	if m == nil {
 		m = sdk.Meta{}
 	}

@@ -15,7 +15,7 @@ import (
 // TestList: the tools by name, each with its schema and what it declares as hints, for this session alone.
 func TestList(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newHouse(t, mcp.Options{})
+		h := newServerSetup(t, mcp.Options{})
 		r, err := h.client(revision, nil).ListTools(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, "private", r.CacheScope)
@@ -46,7 +46,7 @@ func TestList(t *testing.T) {
 // TestToolsChanged: clients are told, and find the new list.
 func TestToolsChanged(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newHouse(t, mcp.Options{NoTransactions: true})
+		h := newServerSetup(t, mcp.Options{NoTransactions: true})
 		told := make(chan struct{}, 8)
 		cs := h.client(revision, &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { told <- struct{}{} }})
 		before, err := cs.ListTools(t.Context(), nil)

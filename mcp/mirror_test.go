@@ -54,7 +54,7 @@ func echo(t *testing.T) tool.Tool {
 func TestMirror(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
 		m := mirror{`{"name":"Far__Echo.It","title":"Echo","inputSchema":{"type":"object","x-own":1},"annotations":{"readOnlyHint":true},"_meta":{"a":1}}`}
-		h := newHouse(t, mcp.Options{Mirror: m, NoTransactions: true}, agent.Tools(echo(t)))
+		h := newServerSetup(t, mcp.Options{Mirror: m, NoTransactions: true}, agent.Tools(echo(t)))
 		cs := h.client(revision, nil)
 		list, err := cs.ListTools(t.Context(), nil)
 		require.NoError(t, err)
@@ -116,7 +116,7 @@ func (l late) AwaitTool(_ context.Context, name string) error {
 func TestAwaiter(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
 		m := late{mirror{`{"name":"Far__Echo.It","inputSchema":{"type":"object"}}`}, &atomic.Bool{}}
-		h := newHouse(t, mcp.Options{Mirror: m, NoTransactions: true}, agent.Tools(echo(t)))
+		h := newServerSetup(t, mcp.Options{Mirror: m, NoTransactions: true}, agent.Tools(echo(t)))
 		cs := h.client(revision, nil)
 		list, err := cs.ListTools(t.Context(), nil)
 		require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestAwaiter(t *testing.T) {
 func TestMirrorHidden(t *testing.T) {
 	engine, err := rego.New(rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": "package remit\nallow contains \"all\"\nredact contains \"/output/structuredContent\"\n"}})
 	require.NoError(t, err)
-	h := newHouse(t, mcp.Options{Mirror: mirror{`{"name":"Far__Echo.It","inputSchema":{"type":"object"}}`}}, agent.Tools(echo(t)), agent.Policy(engine))
+	h := newServerSetup(t, mcp.Options{Mirror: mirror{`{"name":"Far__Echo.It","inputSchema":{"type":"object"}}`}}, agent.Tools(echo(t)), agent.Policy(engine))
 	r := h.call(h.client(modern, nil), "Far__Echo.It", tool.Args{"result": `{"content":[],"structuredContent":{"pin":"1234567"},"isError":true}`})
 	require.True(t, r.IsError)
 	require.Nil(t, r.StructuredContent)

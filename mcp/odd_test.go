@@ -26,7 +26,7 @@ var oddParams = []string{
 // exactly one response, and does not end the connection.
 func TestOddParameters(t *testing.T) {
 	const begin = `{"jsonrpc":"2.0","id":"begin","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n"
-	o := newLibrary(t)
+	o := newCatalogOffice(t)
 	for _, method := range []string{
 		"initialize", "ping", "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "completion/complete", "logging/setLevel",
 		"resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen",

@@ -29,7 +29,7 @@ const (
 	knowsNoTask = `{}`
 )
 
-func (h *house) plain(url, token, caps string) plainClient {
+func (h *serverSetup) plain(url, token, caps string) plainClient {
 	return plainClient{t: h.t, url: url, token: token, caps: caps, ids: &atomic.Int64{}}
 }
 
@@ -66,7 +66,7 @@ type wireTask struct {
 	Result *wireTask `json:"result"`
 }
 
-func (w wireTask) over() bool {
+func (w wireTask) hasEnded() bool {
 	return w.Status == "completed" || w.Status == "failed" || w.Status == "cancelled"
 }
 

@@ -21,11 +21,11 @@ type progressSender struct {
 	sending sync.Mutex                              // held while a report is written; other goroutines do not wait for it
 	send    func(p *sdk.ProgressNotificationParams) // nil: the current request wants no reports
 
-	mu     sync.Mutex // never held across a wait
-	newest *tool.Progress
-	told   float64 // the protocol requires that each report is larger than the last
-	at     time.Time
-	token  any
+	mu           sync.Mutex // never held across a wait
+	newest       *tool.Progress
+	lastReported float64 // the protocol requires that each report is larger than the last
+	at           time.Time
+	token        any
 }
 
 // newReporter reports to the client of a request that asked for progress.
@@ -33,7 +33,7 @@ func newReporter(ctx context.Context, req *sdk.CallToolRequest) *progressSender 
 	if req.Params.GetProgressToken() == nil {
 		return nil
 	}
-	r := &progressSender{told: -1}
+	r := &progressSender{lastReported: -1}
 	r.attach(ctx, req)
 	return r
 }
@@ -59,27 +59,27 @@ func (r *progressSender) option() agent.CallOption {
 	if r == nil {
 		return agent.OnCallProgress(nil)
 	}
-	return agent.OnCallProgress(r.hear)
+	return agent.OnCallProgress(r.receive)
 }
 
-// hear takes a report. The call invokes it on its own goroutine.
-func (r *progressSender) hear(p tool.Progress) {
+// receive takes a report. The call invokes it on its own goroutine.
+func (r *progressSender) receive(p tool.Progress) {
 	if r.note(p) {
-		r.tell()
+		r.sendQueued()
 	}
 }
 
 func (r *progressSender) note(p tool.Progress) (now bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p.Done <= r.told {
+	if p.Done <= r.lastReported {
 		return false
 	}
 	r.newest = &p
 	return time.Since(r.at) >= apart
 }
 
-func (r *progressSender) tell() {
+func (r *progressSender) sendQueued() {
 	if !r.sending.TryLock() {
 		return
 	}
@@ -104,7 +104,7 @@ func (r *progressSender) take() *sdk.ProgressNotificationParams {
 	if p == nil {
 		return nil
 	}
-	r.newest, r.told, r.at = nil, p.Done, time.Now()
+	r.newest, r.lastReported, r.at = nil, p.Done, time.Now()
 	return &sdk.ProgressNotificationParams{ProgressToken: r.token, Progress: p.Done, Total: p.Total, Message: p.Message}
 }
 

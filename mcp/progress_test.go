@@ -26,7 +26,7 @@ func TestProgress(t *testing.T) {
 			return "done", nil
 		}, tool.Pure())
 		require.NoError(t, err)
-		h := newHouse(t, mcp.Options{}, agent.Tools(steps))
+		h := newServerSetup(t, mcp.Options{}, agent.Tools(steps))
 		var told []*sdk.ProgressNotificationParams
 		last := make(chan struct{})
 		cs := h.client(revision, &sdk.ClientOptions{
@@ -65,7 +65,7 @@ func TestCancel(t *testing.T) {
 			return "", ctx.Err()
 		}, tool.Pure())
 		require.NoError(t, err)
-		h := newHouse(t, mcp.Options{}, agent.Tools(waits))
+		h := newServerSetup(t, mcp.Options{}, agent.Tools(waits))
 		in := h.session("coder")
 		cs := h.clientOf(revision, nil, in)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -90,7 +90,7 @@ func TestTrace(t *testing.T) {
 			return parent, nil
 		}, tool.Pure())
 		require.NoError(t, err)
-		h := newHouse(t, mcp.Options{}, agent.Tools(traced))
+		h := newServerSetup(t, mcp.Options{}, agent.Tools(traced))
 		r := h.call(h.client(revision, nil), "traced", tool.Args{"input": "x"}, "traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 		require.Contains(t, textOf(t, r), "0af7651916cd43dd8448eb211c80319c")
 	})
@@ -121,7 +121,7 @@ func TestContent(t *testing.T) {
 			},
 		})
 		require.NoError(t, err)
-		h := newHouse(t, mcp.Options{}, agent.Tools(add, parts))
+		h := newServerSetup(t, mcp.Options{}, agent.Tools(add, parts))
 		cs := h.client(revision, nil)
 		r := h.call(cs, "add", tool.Args{"A": 1, "B": 2})
 		require.Equal(t, `{"sum":3}`, textOf(t, r))

@@ -32,8 +32,8 @@ type requestState struct {
 
 	// Talk and Round identify the async call and the number of its client
 	// request. Such a state names no call.
-	Talk  string `json:"talk,omitempty"`
-	Round int    `json:"round,omitempty"`
+	AsyncCall string `json:"talk,omitempty"`
+	Round     int    `json:"round,omitempty"`
 }
 
 const claimVersion = 1

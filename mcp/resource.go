@@ -85,7 +85,7 @@ func (s *Server) SetResources(all ...Resource) error {
 		made = append(made, resource{r, t})
 	}
 	s.offers.resources.Store(&made)
-	s.standForResources()
+	s.registerResources()
 	return nil
 }
 
@@ -105,14 +105,14 @@ func (s *Server) SetPrompts(all ...Prompt) error {
 		made[i].Input = maps.Clone(p.Input)
 	}
 	s.offers.prompts.Store(&made)
-	s.standForPrompts()
+	s.registerPrompts()
 	return nil
 }
 
 // Clients never see these entries of the SDK. Changing them makes the SDK
 // notify its clients, and their presence makes it declare the capability.
 
-func (s *Server) standForResources() {
+func (s *Server) registerResources() {
 	const stands = "remit:changed"
 	if !s.serves("resources/list") {
 		s.sdk.RemoveResources(stands)
@@ -123,7 +123,7 @@ func (s *Server) standForResources() {
 	})
 }
 
-func (s *Server) standForPrompts() {
+func (s *Server) registerPrompts() {
 	const stands = "changed"
 	if !s.serves("prompts/list") {
 		s.sdk.RemovePrompts(stands)

@@ -16,9 +16,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// newLibrary returns an office that offers resources and prompts. The session
+// newCatalogOffice returns an office that offers resources and prompts. The session
 // of the test cannot see some of them.
-func newLibrary(t *testing.T, more ...tool.Tool) *office {
+func newCatalogOffice(t *testing.T, more ...tool.Tool) *office {
 	o := newOffice(t, mcp.Options{})
 	poem, err := tool.FromSpec(tool.Spec{
 		Name: "poem", EffectClass: effect.Pure,
@@ -33,7 +33,7 @@ func newLibrary(t *testing.T, more ...tool.Tool) *office {
 		mcp.Resource{URI: "poem://sea", Name: "sea", MediaType: "text/plain", Tool: "poem", Input: tool.Args{"about": "sea"}},
 		mcp.Resource{URI: "poem://{about}/{lines}", Name: "some", Tool: "poem", Input: tool.Args{"loud": true}},
 		mcp.Resource{URI: "hidden://it", Name: "hidden", Tool: "secret"},
-		mcp.Resource{URI: "letter://sent", Name: "letter", Tool: "send", Input: letter},
+		mcp.Resource{URI: "letter://sent", Name: "letter", Tool: "send", Input: letterInput},
 		mcp.Resource{URI: "gone://it", Name: "gone", Tool: "nowhere"},
 	))
 	require.NoError(t, o.srv.SetPrompts(
@@ -46,7 +46,7 @@ func newLibrary(t *testing.T, more ...tool.Tool) *office {
 // TestResources: what a session may see is listed and read, and a read is a call like any.
 func TestResources(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		o := newLibrary(t)
+		o := newCatalogOffice(t)
 		cs := o.client(revision, nil)
 		list, err := cs.ListResources(t.Context(), nil)
 		require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestResources(t *testing.T) {
 // TestResourcesRefused: what a session does not see is not there for it, and what does not end well is an error that says why.
 func TestResourcesRefused(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		o := newLibrary(t)
+		o := newCatalogOffice(t)
 		cs := o.client(revision, nil)
 		for _, tt := range []struct {
 			uri  string
@@ -108,7 +108,7 @@ func TestResourcesRefused(t *testing.T) {
 // TestResourcesAsk: a read that the policy asks about is asked about as a call is.
 func TestResourcesAsk(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		o := newLibrary(t)
+		o := newCatalogOffice(t)
 		var asked []string
 		cs := o.client(revision, answers(&asked, yes()))
 		r, err := cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "letter://sent"})
@@ -126,7 +126,7 @@ func TestPrompts(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	routeByRevision(t, func(t *testing.T, revision string) {
-		o := newLibrary(t, own)
+		o := newCatalogOffice(t, own)
 		cs := o.client(revision, nil)
 		list, err := cs.ListPrompts(t.Context(), nil)
 		require.NoError(t, err)
@@ -160,7 +160,7 @@ func TestPrompts(t *testing.T) {
 // TestComplete: an argument is completed with what its tool takes, for those who see the tool.
 func TestComplete(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		o := newLibrary(t)
+		o := newCatalogOffice(t)
 		cs := o.client(revision, nil)
 		for _, ref := range []*sdk.CompleteReference{
 			{Type: "ref/prompt", Name: "write"},
@@ -182,7 +182,7 @@ func TestComplete(t *testing.T) {
 // TestOffersNone: a server that offers nothing says so.
 func TestOffersNone(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		o := newLibrary(t)
+		o := newCatalogOffice(t)
 		caps := func() *sdk.ServerCapabilities { return o.client(revision, nil).InitializeResult().Capabilities }
 		with := caps()
 		require.NotNil(t, with.Prompts)
@@ -205,7 +205,7 @@ func TestOffersNone(t *testing.T) {
 // TestSetOffers checks that the server rejects unusable resources and prompts,
 // and keeps those that it had.
 func TestSetOffers(t *testing.T) {
-	o := newLibrary(t)
+	o := newCatalogOffice(t)
 	for _, bad := range []mcp.Resource{{}, {URI: "x://y"}, {URI: "x://y", Name: "y"}, {Name: "n", Tool: "poem"}, {URI: "x://{", Name: "y", Tool: "poem"}} {
 		require.Error(t, o.srv.SetResources(bad))
 	}
@@ -222,7 +222,7 @@ func TestSetOffers(t *testing.T) {
 // TestResourceChanged checks that the server notifies subscribers. A client
 // cannot subscribe to a resource that it cannot see.
 func TestResourceChanged(t *testing.T) {
-	o := newLibrary(t)
+	o := newCatalogOffice(t)
 	told := make(chan string, 1)
 	cs := o.client(legacy, &sdk.ClientOptions{
 		Capabilities:           &sdk.ClientCapabilities{},

@@ -106,7 +106,7 @@ func (c *call) content(r *wireResult, o tool.Outcome) {
 	if o.Result.Text != "" || o.Result.JSON != nil || len(o.Result.Parts) == 0 {
 		text := &sdk.TextContent{Text: strings.ToValidUTF8(o.Text, "\uFFFD")}
 		if o.MediaType != "" {
-			text.Meta = noted(nil, metaMediaType, o.MediaType)
+			text.Meta = withMember(nil, metaMediaType, o.MediaType)
 		}
 		content = append(content, text)
 	}

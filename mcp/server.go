@@ -124,20 +124,20 @@ type Awaiter interface {
 
 // Server serves the tools of one runtime to any number of clients. It is safe for concurrent use.
 type Server struct {
-	rt     *agent.Runtime
-	opts   Options
-	sdk    *sdk.Server
-	about  *sdk.Implementation // name and version of this server
-	own    []transactionTool
-	sealer stateSealer
-	seats  *clientSessions
+	rt       *agent.Runtime
+	opts     Options
+	sdk      *sdk.Server
+	about    *sdk.Implementation // name and version of this server
+	own      []transactionTool
+	sealer   stateSealer
+	sessions *clientSessions
 
-	library Catalog         // nil: there is none
-	asker   ClientRequester // nil: any tool can ask
-	offers  resourceSet
-	traffic requestCounter
-	runs    backgroundCalls
-	ties    legacyConnStates
+	catalog   Catalog         // nil: there is none
+	requester ClientRequester // nil: any tool can ask
+	offers    resourceSet
+	traffic   requestCounter
+	runs      backgroundCalls
+	ties      legacyConnStates
 }
 
 // New makes a server of a runtime's tools. It opens and starts nothing.
@@ -153,7 +153,7 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	if s.sealer, err = newSealer(opts.Key); err != nil {
 		return nil, err
 	}
-	if s.seats, err = newSeats(opts.MaxSessions); err != nil {
+	if s.sessions, err = newClientSessions(opts.MaxSessions); err != nil {
 		return nil, err
 	}
 	if !opts.NoTransactions {
@@ -175,8 +175,8 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	}
 	s.sdk.AddReceivingMiddleware(panics.Middleware(opts.Log), s.receive)
 	s.sdk.AddSendingMiddleware(s.send)
-	s.library, _ = opts.Mirror.(Catalog)
-	s.asker, _ = opts.Mirror.(ClientRequester)
+	s.catalog, _ = opts.Mirror.(Catalog)
+	s.requester, _ = opts.Mirror.(ClientRequester)
 	s.CatalogChanged()
 	return s, nil
 }
@@ -206,7 +206,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			if l, err := s.listens(ctx, listen); err != nil {
 				return nil, err
 			} else if l != nil {
-				return l.attend(ctx, req, next)
+				return l.serveRequest(ctx, req, next)
 			}
 		}
 		said, err := next(ctx, method, req)
@@ -321,7 +321,7 @@ type clientSessionKey struct{}
 // request, or, for the one client of Run, by the connection.
 func (s *Server) clientSessionOf(ctx context.Context, extra *sdk.RequestExtra) (*clientSession, error) {
 	if extra != nil && extra.TokenInfo != nil {
-		if st, ok := extra.TokenInfo.Extra[tokenSeat].(*clientSession); ok && st != nil {
+		if st, ok := extra.TokenInfo.Extra[tokenSession].(*clientSession); ok && st != nil {
 			return st, nil
 		}
 		return nil, errNoSession
@@ -332,6 +332,6 @@ func (s *Server) clientSessionOf(ctx context.Context, extra *sdk.RequestExtra) (
 	return nil, errNoSession
 }
 
-const tokenSeat = "seat"
+const tokenSession = "seat"
 
 var errNoSession = errors.New("mcp: the request belongs to no session")

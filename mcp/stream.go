@@ -17,7 +17,7 @@ import (
 
 // notifier sends a client notifications that the SDK has no type for.
 type notifier interface {
-	tell(ctx context.Context, m *jsonrpc.Request) error
+	notify(ctx context.Context, m *jsonrpc.Request) error
 }
 
 type notifierKey struct{}
@@ -62,7 +62,7 @@ func (s *stream) FlushError() error {
 // slow bounds how long a client can take to receive an event.
 const slow = 30 * time.Second
 
-func (s *stream) tell(_ context.Context, m *jsonrpc.Request) error {
+func (s *stream) notify(_ context.Context, m *jsonrpc.Request) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err

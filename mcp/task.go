@@ -293,14 +293,14 @@ func (c *call) resumeApproved(ctx context.Context, q *approvalRequest) *asyncCal
 		return t
 	}
 	apart := *c
-	apart.voice = &logSender{}
+	apart.logSender = &logSender{}
 	t := newAsyncCall(&apart)
 	if !t.tryConvert(q) {
 		done()
 		return nil
 	}
 	ctx = context.WithValue(ctx, clientKey{}, &apart)
-	gone := c.s.seats.stay(c.st)
+	gone := c.s.sessions.stay(c.st)
 	c.s.runs.begin(ctx, t.backgroundCall, func(ctx context.Context) {
 		defer gone()
 		defer done()
@@ -369,7 +369,7 @@ func (c *call) updateTask(ctx context.Context, q *approvalRequest, said map[stri
 	if json.Unmarshal(said[q.key()], &answer) != nil || answer.Action == "" {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("inputResponses %q is no answer to what was asked", q.key())}
 	}
-	answered, err := c.take(ctx, q, &answer)
+	answered, err := c.acceptResponses(ctx, q, &answer)
 	if err != nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the answer does not count: " + err.Error()}
 	}

@@ -105,7 +105,7 @@ func (t *asyncCall) convertToTask(ctx context.Context) *wireResult {
 		return nil
 	}
 	t.c.report.attach(context.Background(), nil) // a task reports no progress
-	t.c.voice.attach(context.Background(), nil)
+	t.c.logSender.attach(context.Background(), nil)
 	return t.c.created(q)
 }
 
@@ -183,7 +183,7 @@ func (t *asyncCall) answer(ctx context.Context, may bool) (*wireResult, error) {
 func (t *asyncCall) addRequest(q *clientRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	q.said = sdk.InputResponseMap{}
+	q.responses = sdk.InputResponseMap{}
 	t.open, t.n = q, t.n+1
 	t.change()
 }
@@ -199,7 +199,7 @@ func (t *asyncCall) asked() sdk.InputRequestMap {
 	}
 	left := sdk.InputRequestMap{}
 	for key, what := range t.open.what {
-		if _, ok := t.open.said[key]; !ok {
+		if _, ok := t.open.responses[key]; !ok {
 			left[wireKey(key, t.n)] = what
 		}
 	}
@@ -218,7 +218,7 @@ func (t *asyncCall) acceptInput(said map[string]json.RawMessage) error {
 	some := sdk.InputResponseMap{}
 	for key := range q.what {
 		data, ok := said[wireKey(key, t.n)]
-		if _, before := q.said[key]; !ok || before {
+		if _, before := q.responses[key]; !ok || before {
 			continue
 		}
 		var one sdk.InputResponseMap
@@ -231,11 +231,11 @@ func (t *asyncCall) acceptInput(said map[string]json.RawMessage) error {
 		return nil
 	}
 	for key, one := range some {
-		q.said[key] = one
+		q.responses[key] = one
 	}
-	if len(q.said) == len(q.what) {
+	if len(q.responses) == len(q.what) {
 		t.open = nil
-		q.reply <- q.said
+		q.reply <- q.responses
 	}
 	t.change()
 	return nil

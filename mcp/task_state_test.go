@@ -25,7 +25,7 @@ import (
 
 // bench is a house with tools that a test steers.
 type workbench struct {
-	*house
+	*serverSetup
 	url     string
 	entered chan string   // has the label of each call of slow and sure
 	release chan struct{} // lets one end
@@ -84,7 +84,7 @@ func newWorkbench(t *testing.T, opts mcp.Options, more ...agent.Option) *workben
 	if opts.TaskAfter == 0 {
 		opts.TaskAfter = time.Millisecond
 	}
-	b.house = newHouse(t, opts, append([]agent.Option{agent.SuspendForApproval(), agent.Policy(engine), agent.Tools(all...)}, more...)...)
+	b.serverSetup = newServerSetup(t, opts, append([]agent.Option{agent.SuspendForApproval(), agent.Policy(engine), agent.Tools(all...)}, more...)...)
 	b.url = b.serve(mcp.HTTPOptions{})
 	return b
 }
@@ -148,7 +148,7 @@ func TestTaskOfALastingCall(t *testing.T) {
 	require.NotNil(t, is.TTL)
 	require.Positive(t, *is.TTL)
 	b.release <- struct{}{}
-	is = c.until(id, wireTask.over)
+	is = c.until(id, wireTask.hasEnded)
 	require.Equal(t, "completed", is.Status)
 	require.Nil(t, is.TTL, "it stays")
 	require.Equal(t, "did one", is.Result.Content[0].Text)
@@ -178,10 +178,10 @@ func TestTaskOfALastingCall(t *testing.T) {
 func TestTaskTool(t *testing.T) {
 	b := newWorkbench(t, mcp.Options{Tasks: []string{"wrong", "hidden", "upper"}, TaskAfter: time.Hour})
 	c := b.as("coder", knowsTasks)
-	is := c.until(c.task("wrong", nil), wireTask.over)
+	is := c.until(c.task("wrong", nil), wireTask.hasEnded)
 	require.Equal(t, "completed", is.Status, "what a tool says of itself is a result")
 	require.True(t, is.Result.IsError)
-	is = c.until(c.task("upper", map[string]any{"input": "x"}), wireTask.over)
+	is = c.until(c.task("upper", map[string]any{"input": "x"}), wireTask.hasEnded)
 	require.Equal(t, "X", is.Result.Content[0].Text)
 
 	plain := b.as("coder", knowsNoTask)
@@ -276,7 +276,7 @@ func TestTaskAsks(t *testing.T) {
 		require.NotContains(t, keys, key)
 		require.Nil(t, c.update(id, map[string]any{key: accept("3")}))
 	}
-	is := c.until(id, wireTask.over)
+	is := c.until(id, wireTask.hasEnded)
 	require.Equal(t, "a=1 b=2 a=3 ", is.Result.Content[0].Text)
 }
 
@@ -294,7 +294,7 @@ func TestTaskAfterQuestions(t *testing.T) {
 	require.Empty(t, r.Result.State)
 	<-b.entered
 	b.release <- struct{}{}
-	is := c.until(r.Result.TaskID, wireTask.over)
+	is := c.until(r.Result.TaskID, wireTask.hasEnded)
 	require.Equal(t, "a=1 ", is.Result.Content[0].Text)
 }
 
@@ -331,7 +331,7 @@ func TestTaskFails(t *testing.T) {
 	b := newWorkbench(t, mcp.Options{Tasks: []string{"roots", "sureroots"}})
 	c := b.as("coder", knowsTasks)
 	id := c.task("roots", nil)
-	is := c.until(id, wireTask.over)
+	is := c.until(id, wireTask.hasEnded)
 	require.Equal(t, "failed", is.Status)
 	require.Equal(t, -32021, is.Error.Code)
 	require.Nil(t, is.Result)
@@ -340,7 +340,7 @@ func TestTaskFails(t *testing.T) {
 	id = c.task("late", label("one"))
 	<-b.entered
 	b.release <- struct{}{}
-	later := c.until(id, wireTask.over)
+	later := c.until(id, wireTask.hasEnded)
 	require.Equal(t, "failed", later.Status, "long after it became a task")
 
 	d := b.as("coder", knowsBoth)
@@ -348,7 +348,7 @@ func TestTaskFails(t *testing.T) {
 	for key := range d.get(asked).Inputs {
 		require.Nil(t, d.update(asked, map[string]any{key: map[string]any{"action": "accept", "content": map[string]any{"approve": true}}}))
 	}
-	after := d.until(asked, wireTask.over)
+	after := d.until(asked, wireTask.hasEnded)
 	require.Equal(t, "failed", after.Status, "after it had waited for approval")
 
 	var err error
@@ -393,7 +393,7 @@ func TestTaskApprovedByItsClient(t *testing.T) {
 				b.release <- struct{}{}
 			}
 			is = c.until(id, func(w wireTask) bool { return w.Status == tt.status })
-			if is.over() {
+			if is.hasEnded() {
 				require.Equal(t, tt.isError, is.Result.IsError)
 			}
 			require.Empty(t, b.entered, "it ran once at most")
@@ -405,10 +405,10 @@ func TestTaskApprovedByItsClient(t *testing.T) {
 func TestTaskOverdue(t *testing.T) {
 	b := newWorkbench(t, mcp.Options{TaskTimeout: 10 * time.Millisecond})
 	c := b.as("coder", knowsTasks)
-	is := c.until(c.task("slow", label("one")), wireTask.over)
+	is := c.until(c.task("slow", label("one")), wireTask.hasEnded)
 	require.Equal(t, "cancelled", is.Status)
 	require.Contains(t, is.StatusMessage, "as long as a task may")
-	is = c.until(c.task("risky", label("two")), wireTask.over)
+	is = c.until(c.task("risky", label("two")), wireTask.hasEnded)
 	require.Equal(t, "completed", is.Status)
 	require.True(t, is.Result.IsError)
 	require.Equal(t, "unknown", is.Result.Meta["remit.dev/status"])
@@ -448,7 +448,7 @@ func TestTaskNamedTwice(t *testing.T) {
 	require.Equal(t, first.Result.TaskID, again.Result.TaskID)
 	<-b.entered
 	b.release <- struct{}{}
-	c.until(first.Result.TaskID, wireTask.over)
+	c.until(first.Result.TaskID, wireTask.hasEnded)
 	require.Empty(t, b.entered, "it ran once")
 	last := c.must("tools/call", named)
 	require.Equal(t, "did one", last.Result.Content[0].Text)
@@ -473,7 +473,7 @@ func TestTaskCancelRaces(t *testing.T) {
 			case <-over:
 			}
 		})
-		is := c.until(id, wireTask.over)
+		is := c.until(id, wireTask.hasEnded)
 		close(over)
 		all.Wait()
 		require.Equal(t, is, c.get(id), "it has ended for good")

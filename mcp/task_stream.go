@@ -83,9 +83,9 @@ func (s *Server) listens(ctx context.Context, req *sdk.SubscriptionsListenReques
 	return l, nil
 }
 
-// attend lets the SDK serve the request, and keeps the stream while the client
+// serveRequest lets the SDK serve the request, and keeps the stream while the client
 // listens.
-func (l *taskStream) attend(ctx context.Context, req sdk.Request, next sdk.MethodHandler) (sdk.Result, error) {
+func (l *taskStream) serveRequest(ctx context.Context, req sdk.Request, next sdk.MethodHandler) (sdk.Result, error) {
 	ctx, stop := context.WithCancel(context.WithValue(ctx, listenKey{}, l))
 	defer l.all.Wait()
 	defer stop()
@@ -147,8 +147,8 @@ func (l *taskStream) follow(ctx context.Context, id string, subscription any) {
 		if err != nil {
 			return
 		}
-		if stands := r.stands(); stands != told {
-			if l.line.tell(ctx, r.notification(subscription)) != nil {
+		if stands := r.status(); stands != told {
+			if l.line.notify(ctx, r.notification(subscription)) != nil {
 				return
 			}
 			told = stands
@@ -165,9 +165,9 @@ func (l *taskStream) follow(ctx context.Context, id string, subscription any) {
 	}
 }
 
-// stands returns the part of a task's state whose changes a client is notified
+// status returns the part of a task's state whose changes a client is notified
 // of.
-func (o *wireResult) stands() string {
+func (o *wireResult) status() string {
 	var asked map[string]json.RawMessage
 	_ = json.Unmarshal(o.members["inputRequests"], &asked) // made here
 	return unquoted(o.members["status"]) + " " + strings.Join(slices.Sorted(maps.Keys(asked)), " ")

@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/mcp"
 )
 
-// told is a notification.
-type told struct {
+// notification is a notification.
+type notification struct {
 	Method string `json:"method"`
 	Params struct {
 		wireTask
@@ -28,10 +28,12 @@ type told struct {
 	} `json:"params"`
 }
 
-func (n told) subscription() any { return n.Params.Meta["io.modelcontextprotocol/subscriptionId"] }
+func (n notification) subscription() any {
+	return n.Params.Meta["io.modelcontextprotocol/subscriptionId"]
+}
 
 // listen opens a stream, and returns what reads the next notification from it.
-func (c plainClient) listen(wants map[string]any) (next func() told) {
+func (c plainClient) listen(wants map[string]any) (next func() notification) {
 	c.t.Helper()
 	ctx, stop := context.WithCancel(c.t.Context())
 	r, err := c.request(ctx, "subscriptions/listen", map[string]any{"notifications": wants})
@@ -46,9 +48,9 @@ func (c plainClient) listen(wants map[string]any) (next func() told) {
 	return reads(c.t, resp.Body)
 }
 
-func reads(t *testing.T, from io.Reader) func() told {
+func reads(t *testing.T, from io.Reader) func() notification {
 	lines := bufio.NewScanner(from)
-	return func() (n told) {
+	return func() (n notification) {
 		t.Helper()
 		for lines.Scan() {
 			if text := strings.TrimPrefix(lines.Text(), "data: "); strings.HasPrefix(text, "{") {
@@ -96,7 +98,7 @@ func TestTaskNotifications(t *testing.T) {
 			require.Equal(t, "input_required", n.Params.Status)
 			require.Nil(t, c.update(forms, map[string]any{key: accept("1")}))
 		}
-		if n.Params.over() {
+		if n.Params.hasEnded() {
 			require.Equal(t, "a=1 b=1 a=1 ", n.Params.Result.Content[0].Text)
 			break
 		}
@@ -163,7 +165,7 @@ func TestTaskNotificationsPipe(t *testing.T) {
 	receive(&made)
 	require.Equal(t, "task", made.Result.ResultType)
 	<-b.entered
-	var ack, is, over told
+	var ack, is, over notification
 	send(2, "subscriptions/listen", fmt.Sprintf(`"notifications":{"taskIds":[%q]}`, made.Result.TaskID))
 	receive(&ack)
 	require.Equal(t, []string{made.Result.TaskID}, ack.Params.Notifications.TaskIDs)

@@ -70,7 +70,7 @@ func (o *office) taskClient(in *agent.Session) func(method string, p *taskParams
 // TestTask checks that a call that waits for an approval is a task. The task
 // ends after the approver has answered.
 func TestTask(t *testing.T) {
-	input, err := json.Marshal(letter)
+	input, err := json.Marshal(letterInput)
 	require.NoError(t, err)
 	for _, tt := range []struct {
 		name   string
@@ -128,14 +128,14 @@ func TestTask(t *testing.T) {
 // TestTaskOfOthers: a task of another session is none.
 func TestTaskOfOthers(t *testing.T) {
 	o := newOffice(t, mcp.Options{})
-	made := o.call(o.client(modern, nil), "send", letter)
+	made := o.call(o.client(modern, nil), "send", letterInput)
 	ask := o.taskClient(o.session("somebody else"))
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 		_, err := ask(method, &taskParams{TaskID: remitMeta(made, "call")})
 		require.ErrorContains(t, err, "unknown task")
 	}
 	require.Equal(t, "pending", made.Meta["remit.dev/status"])
-	require.Equal(t, tool.StatusPending, tool.Status(remitMeta(o.call(o.client(modern, nil), "send", letter), "status")))
+	require.Equal(t, tool.StatusPending, tool.Status(remitMeta(o.call(o.client(modern, nil), "send", letterInput), "status")))
 }
 
 // TestTaskCancelledWhileItRuns: a task that is cancelled while its call runs stops it, and the call ends as one that was cancelled.
@@ -156,7 +156,7 @@ func TestTaskCancelledWhileItRuns(t *testing.T) {
 			engine, err := rego.New(rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 				ask contains "slow" if input.tool.name == "slow"`}})
 			require.NoError(t, err)
-			o := &office{house: newHouse(t, mcp.Options{}, agent.SuspendForApproval(), agent.Policy(engine), agent.Tools(slow))}
+			o := &office{serverSetup: newServerSetup(t, mcp.Options{}, agent.SuspendForApproval(), agent.Policy(engine), agent.Tools(slow))}
 			ask := o.taskClient(o.session("coder"))
 			made, err := ask("tools/call", &taskParams{Name: "slow", Arguments: json.RawMessage(`{"input":"x"}`)})
 			require.NoError(t, err)

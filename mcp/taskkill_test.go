@@ -191,7 +191,7 @@ func TestTaskOutlivesItsProcess(t *testing.T) {
 	for key := range waits.Inputs {
 		require.Nil(t, c.update(sure, map[string]any{key: map[string]any{"action": "accept", "content": map[string]any{"approve": true}}}))
 	}
-	is := c.until(sure, wireTask.over)
+	is := c.until(sure, wireTask.hasEnded)
 	require.Equal(t, "sure", is.Result.Content[0].Text)
 	second.kill()
 

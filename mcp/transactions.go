@@ -308,8 +308,8 @@ func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {
 		if err != nil {
 			return nil, c.unknownTxn(in.Txn, err)
 		}
-		c.st.told(t.ID)
-		return standOf(t), nil
+		c.st.markReported(t.ID)
+		return stateOf(t), nil
 	}
 	page := txnStatePage{Txns: []txnState{}, Page: max(in.Page, 1)}
 	n := 0
@@ -328,12 +328,12 @@ func txnStatus(ctx context.Context, c *call, in txnInput) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		page.Txns = append(page.Txns, standOf(t))
+		page.Txns = append(page.Txns, stateOf(t))
 	}
 	return page, nil
 }
 
-func standOf(t *revert.Txn) txnState {
+func stateOf(t *revert.Txn) txnState {
 	s := txnState{Txn: t.ID, State: t.State(), Calls: []txnCallState{}}
 	for _, c := range t.Calls {
 		s.Calls = append(s.Calls, txnCallState{c.Ref.Call, c.Tool.Name, c.Phase, c.IsReverted()})

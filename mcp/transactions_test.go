@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// said decodes what a tool of the server answers.
-func said[T any](t *testing.T, structured any) (out T) {
+// decodeResult decodes what a tool of the server answers.
+func decodeResult[T any](t *testing.T, structured any) (out T) {
 	t.Helper()
 	data, err := json.Marshal(structured)
 	require.NoError(t, err)
@@ -22,7 +22,7 @@ func said[T any](t *testing.T, structured any) (out T) {
 	return out
 }
 
-type txnSaid struct {
+type txnResult struct {
 	Txn, State string
 	Items      []struct{ Resource, Outcome string }
 	Calls      []struct{ Call, Tool, Phase string }
@@ -38,12 +38,12 @@ func write(path, content string) tool.Args { return tool.Args{"path": path, "con
 // TestTransaction: calls that name a transaction are kept or reverted together.
 func TestTransaction(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newHouse(t, mcp.Options{})
+		h := newServerSetup(t, mcp.Options{})
 		cs := h.client(revision, nil)
 		begin := func(args tool.Args) string {
 			r := h.call(cs, "txn_begin", args)
 			require.False(t, r.IsError, textOf(t, r))
-			return said[txnSaid](t, r.StructuredContent).Txn
+			return decodeResult[txnResult](t, r.StructuredContent).Txn
 		}
 		first := begin(nil)
 		r := h.call(cs, "file_write", write("a.txt", "1"), "remit.dev/txn", first)
@@ -52,13 +52,13 @@ func TestTransaction(t *testing.T) {
 		h.call(cs, "file_write", write("b.txt", "1"), "remit.dev/txn", first)
 		h.call(cs, "file_write", write("alone.txt", "1"))
 
-		preview := said[txnSaid](t, h.call(cs, "txn_preview", tool.Args{"txn": first}).StructuredContent)
+		preview := decodeResult[txnResult](t, h.call(cs, "txn_preview", tool.Args{"txn": first}).StructuredContent)
 		require.Len(t, preview.Items, 2)
 		require.Equal(t, "1", h.file("a.txt"), "a preview changes nothing")
 
 		r = h.call(cs, "txn_revert", tool.Args{"txn": first})
 		require.False(t, r.IsError, textOf(t, r))
-		require.Equal(t, "reverted", said[txnSaid](t, r.StructuredContent).State)
+		require.Equal(t, "reverted", decodeResult[txnResult](t, r.StructuredContent).State)
 		require.Equal(t, []string{"(none)", "(none)", "1"}, []string{h.file("a.txt"), h.file("b.txt"), h.file("alone.txt")})
 		r = h.call(cs, "file_write", write("a.txt", "2"), "remit.dev/txn", first)
 		require.True(t, r.IsError)
@@ -67,7 +67,7 @@ func TestTransaction(t *testing.T) {
 		second := begin(nil)
 		h.call(cs, "file_write", write("a.txt", "1"), "remit.dev/txn", second)
 		r = h.call(cs, "txn_commit", tool.Args{"txn": second})
-		require.Equal(t, "committed", said[txnSaid](t, r.StructuredContent).State)
+		require.Equal(t, "committed", decodeResult[txnResult](t, r.StructuredContent).State)
 		h.call(cs, "txn_revert", tool.Args{"txn": second})
 		require.Equal(t, "(none)", h.file("a.txt"), "also after it committed")
 	})
@@ -76,13 +76,13 @@ func TestTransaction(t *testing.T) {
 // TestCurrentTransaction: one that is current has all calls that name none, until it ends.
 func TestCurrentTransaction(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newHouse(t, mcp.Options{})
+		h := newServerSetup(t, mcp.Options{})
 		cs := h.client(revision, nil)
 		r := h.call(cs, "txn_revert", nil)
 		require.True(t, r.IsError)
 		require.Contains(t, textOf(t, r), "no current transaction")
 
-		txn := said[txnSaid](t, h.call(cs, "txn_begin", tool.Args{"current": true}).StructuredContent).Txn
+		txn := decodeResult[txnResult](t, h.call(cs, "txn_begin", tool.Args{"current": true}).StructuredContent).Txn
 		require.True(t, h.call(cs, "txn_begin", tool.Args{"current": true}).IsError, "there is one")
 		require.Equal(t, txn, h.call(cs, "file_write", write("a.txt", "1")).Meta["remit.dev/txn"])
 		h.call(cs, "txn_revert", nil)
@@ -100,7 +100,7 @@ func TestCurrentTransactionAfterARestart(t *testing.T) {
 			j, err := sqlite.Open(t.Context(), state)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, j.Close()) })
-			h := newHouse(t, mcp.Options{}, agent.Journal(j))
+			h := newServerSetup(t, mcp.Options{}, agent.Journal(j))
 			var s *agent.Session
 			if token == "" {
 				s = h.session("coder")
@@ -133,7 +133,7 @@ func TestCurrentTransactionAfterARestart(t *testing.T) {
 
 // TestRevertCall: a call that was one by itself is reverted by its id.
 func TestRevertCall(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	cs := h.client(modern, nil)
 	r := h.call(cs, "file_write", write("a.txt", "1"))
 	r = h.call(cs, "txn_revert", tool.Args{"call": r.Meta["remit.dev/call"]})
@@ -151,21 +151,21 @@ func TestRevertCall(t *testing.T) {
 
 // TestStatus: the last transactions first, in pages, and one with its calls.
 func TestStatus(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	cs := h.client(modern, nil)
 	var last string
 	for range 25 {
 		last = remitMeta(h.call(cs, "upper", tool.Args{"input": "x"}), "txn")
 	}
-	page := said[txnSaid](t, h.call(cs, "txn_status", nil).StructuredContent)
+	page := decodeResult[txnResult](t, h.call(cs, "txn_status", nil).StructuredContent)
 	require.Len(t, page.Txns, 20)
 	require.True(t, page.HasMore)
 	require.Equal(t, last, page.Txns[0].Txn)
 	require.Equal(t, "upper", page.Txns[0].Calls[0].Tool)
-	page = said[txnSaid](t, h.call(cs, "txn_status", tool.Args{"page": 2}).StructuredContent)
+	page = decodeResult[txnResult](t, h.call(cs, "txn_status", tool.Args{"page": 2}).StructuredContent)
 	require.Len(t, page.Txns, 5)
 	require.False(t, page.HasMore)
-	one := said[txnSaid](t, h.call(cs, "txn_status", tool.Args{"txn": last}).StructuredContent)
+	one := decodeResult[txnResult](t, h.call(cs, "txn_status", tool.Args{"txn": last}).StructuredContent)
 	require.Equal(t, "committed", one.State)
 	require.Equal(t, "done", one.Calls[0].Phase)
 }
@@ -174,12 +174,12 @@ func TestStatus(t *testing.T) {
 // another session as if it did not exist.
 func TestOthersTransaction(t *testing.T) {
 	routeByRevision(t, func(t *testing.T, revision string) {
-		h := newHouse(t, mcp.Options{})
+		h := newServerSetup(t, mcp.Options{})
 		theirs := h.clientOf(revision, nil, h.session("theirs"))
 		mine := h.clientOf(revision, nil, h.session("mine"))
 		r := h.call(theirs, "file_write", write("a.txt", "1"))
 		call, done := r.Meta["remit.dev/call"], r.Meta["remit.dev/txn"]
-		open := said[txnSaid](t, h.call(theirs, "txn_begin", nil).StructuredContent).Txn
+		open := decodeResult[txnResult](t, h.call(theirs, "txn_begin", nil).StructuredContent).Txn
 		for _, tt := range []struct {
 			tool string
 			args tool.Args
@@ -206,7 +206,7 @@ func TestOthersTransaction(t *testing.T) {
 
 // TestCallID: the same id is the same call.
 func TestCallID(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	cs := h.client(modern, nil)
 	first := h.call(cs, "file_write", write("a.txt", "1"), "remit.dev/call-id", "k1")
 	require.False(t, first.IsError)
@@ -220,9 +220,9 @@ func TestCallID(t *testing.T) {
 
 // TestManyTransactions: a session cannot hold any number open.
 func TestManyTransactions(t *testing.T) {
-	h := newHouse(t, mcp.Options{MaxTxnsPerSession: 2})
+	h := newServerSetup(t, mcp.Options{MaxTxnsPerSession: 2})
 	cs := h.client(modern, nil)
-	txn := said[txnSaid](t, h.call(cs, "txn_begin", nil).StructuredContent).Txn
+	txn := decodeResult[txnResult](t, h.call(cs, "txn_begin", nil).StructuredContent).Txn
 	h.call(cs, "txn_begin", nil)
 	r := h.call(cs, "txn_begin", nil)
 	require.True(t, r.IsError)
@@ -233,7 +233,7 @@ func TestManyTransactions(t *testing.T) {
 
 // TestTransactionArguments: what is no argument is refused, by its name.
 func TestTransactionArguments(t *testing.T) {
-	h := newHouse(t, mcp.Options{})
+	h := newServerSetup(t, mcp.Options{})
 	cs := h.client(modern, nil)
 	for _, tt := range []struct {
 		tool string

@@ -25,8 +25,8 @@ func (u revertFunc) RevertCall(ctx context.Context, _ revert.Recorder, _ revert.
 	return u(ctx)
 }
 
-// paid commits a transaction with an effect in the test store and one outside.
-func paid(ctx context.Context, p *process) (txn string, err error) {
+// commitPayment commits a transaction with an effect in the test store and one outside.
+func commitPayment(ctx context.Context, p *process) (txn string, err error) {
 	rec, err := p.begin(ctx)
 	if err != nil {
 		return "", err
@@ -46,7 +46,7 @@ func TestOneReverterAtATime(t *testing.T) {
 	ctx := t.Context()
 	open, w, n := journal.SharedMemory(), &kvStore{before()}, 0
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
-	id, err := paid(ctx, p)
+	id, err := commitPayment(ctx, p)
 	require.NoError(t, err)
 	p.undoer = revertFunc(func(ctx context.Context) error {
 		n++
@@ -82,7 +82,7 @@ func TestConcurrentReverts(t *testing.T) {
 	ctx := t.Context()
 	open, w, n := journal.SharedMemory(), &kvStore{before()}, 0
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
-	id, err := paid(ctx, p)
+	id, err := commitPayment(ctx, p)
 	require.NoError(t, err)
 	there, release, late := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	q.host.OnPoint = func(point string) error {
@@ -124,11 +124,11 @@ func TestConcurrentTakeovers(t *testing.T) {
 		require.NoError(t, err)
 		if committed {
 			require.NoError(t, dead.commit(ctx, rec))
-			dead.dieAt(3)
+			dead.crashAt(3)
 			_, err = dead.reverter.Revert(ctx, rec.Txn(), revert.Options{})
-			require.ErrorIs(t, err, errDead)
+			require.ErrorIs(t, err, errProcessEnded)
 		}
-		dead.die(t)
+		dead.endProcess(t)
 		q.host.OnPoint = func(point string) error {
 			if point != "journal.append.adopted" {
 				return nil
@@ -177,21 +177,21 @@ func TestUndoDiesAtEveryPoint(t *testing.T) {
 		open, w := journal.SharedMemory(), &kvStore{before()}
 		p := newProcess(open, w, 1)
 		p.undoer = returns
-		id, err := paid(ctx, p)
+		id, err := commitPayment(ctx, p)
 		require.NoError(t, err)
 		if first < 0 {
 			return p.points(func() { _, err = p.reverter.Revert(ctx, id, revert.Options{}) })
 		}
-		p.dieAt(first)
+		p.crashAt(first)
 		_, _ = p.reverter.Revert(ctx, id, revert.Options{})
-		p.die(t)
+		p.endProcess(t)
 		if second >= 0 {
 			q := newProcess(open, w, 2)
 			q.undoer = returns
-			q.dieAt(second)
+			q.crashAt(second)
 			_, _ = q.reverter.Recover(ctx)
 			_, _ = q.reverter.Revert(ctx, id, revert.Options{})
-			q.die(t)
+			q.endProcess(t)
 		}
 		r := newProcess(open, w, 3)
 		r.undoer = returns
@@ -234,13 +234,13 @@ func TestRecoverSkipsUnreadableTransactions(t *testing.T) {
 	require.NoError(t, err)
 	p.host.OnPoint = func(point string) error {
 		if point == "world.set" {
-			return errDead
+			return errProcessEnded
 		}
 		return nil
 	}
 	_, err = p.call(ctx, good, put(write{"a", 7}))
-	require.ErrorIs(t, err, errDead)
-	p.die(t)
+	require.ErrorIs(t, err, errProcessEnded)
+	p.endProcess(t)
 
 	q := newProcess(open, w, 2)
 	found, err := q.reverter.Recover(ctx)
@@ -268,17 +268,17 @@ func TestUndoOfACallWithoutAnEnd(t *testing.T) {
 		require.NoError(t, err)
 		p.host.OnPoint = func(point string) error {
 			if point == "journal.append.done" {
-				return errDead
+				return errProcessEnded
 			}
 			return nil
 		}
 		_, err = p.call(ctx, rec, put(write{"a", 7}))
-		require.ErrorIs(t, err, errDead)
+		require.ErrorIs(t, err, errProcessEnded)
 		p.host.OnPoint = nil
 		require.NoError(t, p.commit(ctx, rec))
-		p.dieAt(n)
+		p.crashAt(n)
 		_, _ = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
-		p.die(t)
+		p.endProcess(t)
 		for life := range 3 {
 			q := newProcess(open, w, uint64(life)+2)
 			_, err = q.reverter.Recover(ctx)
@@ -293,7 +293,7 @@ func TestUndoOfACallWithoutAnEnd(t *testing.T) {
 				require.NoError(t, err, "killed at point %d", n)
 			}
 			require.Equal(t, map[string]string{"a": "7", "b": "2"}, w.values, "killed at point %d", n)
-			q.die(t)
+			q.endProcess(t)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestClassOfACall(t *testing.T) {
 func TestFirstDecisionCounts(t *testing.T) {
 	l := newTestEnv(t)
 	rec := l.txn()
-	id := l.start(rec, bought())
+	id := l.start(rec, startedPayment())
 	l.line(rec, id, &record.Unknown{Status: "unknown", Why: "lost"},
 		&record.Decided{Applied: true, By: "kim", Why: "it is there"}, &record.Decided{By: "ada", Why: "it is not"})
 	c := l.call(id)
@@ -103,12 +103,12 @@ func TestErasureOfAnInDoubtCall(t *testing.T) {
 func TestErasureLosesToAConcurrentRevert(t *testing.T) {
 	l := newTestEnv(t)
 	l.ids["t"] = l.worked()
-	other := newProcess(l.open, &l.shelf.kvStore, 9)
+	other := newProcess(l.open, &l.values.kvStore, 9)
 	other.reverter.EnvironmentFor = l.reverter.EnvironmentFor
 	l.at("journal.append.erased", func() {
-		other.dieAt(2)
+		other.crashAt(2)
 		_, err := other.reverter.Revert(t.Context(), l.ids["t"], revert.Options{})
-		require.ErrorIs(t, err, errDead)
+		require.ErrorIs(t, err, errProcessEnded)
 	})
 	_, err := l.reverter.Erase(t.Context(), l.ids["second"], record.Erased{By: "kim", Why: "asked for"})
 	require.ErrorIs(t, err, revert.ErrBusy)
@@ -153,7 +153,7 @@ func TestOutOfANestedTransaction(t *testing.T) {
 	rep, err := l.reverter.RevertNested(t.Context(), l.ids["t"], "n_1")
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
-	require.Equal(t, map[string]string{"a": "7", "b": "2", "d": "1", "e": "1"}, l.shelf.values)
+	require.Equal(t, map[string]string{"a": "7", "b": "2", "d": "1", "e": "1"}, l.values.values)
 }
 
 // TestErasedBeforeItBegan checks erased records of a call in a stream without a
@@ -174,7 +174,7 @@ func TestPreviewOfAnInDoubtCall(t *testing.T) {
 	l := newTestEnv(t)
 	rec := l.txn()
 	l.put(rec, write{"a", 7}, write{"c", 8})
-	id := l.start(rec, bought(), write{"a", 9})
+	id := l.start(rec, startedPayment(), write{"a", 9})
 	l.line(rec, id, &record.Unknown{Status: "unknown", Why: "lost"})
 	l.end(rec)
 	foreseen, err := l.reverter.Preview(t.Context(), rec.Txn(), revert.Options{})
@@ -221,7 +221,7 @@ func TestForceOverUnknownVersions(t *testing.T) {
 		l := newTestEnv(t)
 		id := l.one(t, "a", 7)
 		l.with(fixedPlan{
-			kvStore: &l.shelf.kvStore,
+			kvStore: &l.values.kvStore,
 			settle:  tt.settle,
 			plan: func(changes []effect.Change, _ journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 				return []effect.Step{{Of: tt.of, Plan: effect.Conflict, Why: "not ours", Change: effect.Change{Scheme: "kv", Resource: "a"}}}, nil, nil
@@ -242,7 +242,7 @@ func TestPreviewOfContentThatCannotBeRead(t *testing.T) {
 	l := newTestEnv(t)
 	id := l.one(t, "a", 7)
 	torn := errors.New("torn")
-	l.with(fixedPlan{kvStore: &l.shelf.kvStore, plan: func(_ []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
+	l.with(fixedPlan{kvStore: &l.values.kvStore, plan: func(_ []effect.Change, keep journal.ContentStore) ([]effect.Step, []journal.Blob, error) {
 		_, err := keep.StoreContent(t.Context(), iotest.ErrReader(torn))
 		return nil, nil, err
 	}})
@@ -264,7 +264,7 @@ func TestUndoWithoutItsScheme(t *testing.T) {
 	}
 	l.next()
 	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
-	require.Equal(t, before(), l.shelf.values)
+	require.Equal(t, before(), l.values.values)
 }
 
 // withoutTool are tools without the requested one.
@@ -282,7 +282,7 @@ func TestRecoveryWithoutATool(t *testing.T) {
 	other := l.txn()
 	l.start(other, handled(), write{"z", 9})
 	l.next()
-	schemes := []revert.Scheme{valueStoreView{l.shelf, l.faults}}
+	schemes := []revert.Scheme{valueStoreView{l.values, l.faults}}
 	l.reverter.EnvironmentFor = func(context.Context, string) (revert.Environment, error) {
 		return revert.Environment{Schemes: schemes, Prober: withoutTool{}}, nil
 	}
@@ -291,7 +291,7 @@ func TestRecoveryWithoutATool(t *testing.T) {
 	require.Len(t, found.Failed, 1)
 	require.Equal(t, l.ids["t"], found.Failed[0].Txn)
 	require.Contains(t, found.Failed[0].Why, "recover in the program that has it")
-	require.NotContains(t, l.shelf.values, "z")
+	require.NotContains(t, l.values.values, "z")
 	waiting := l.load(l.ids["t"]).InFlight()
 	require.Len(t, waiting, 2)
 	for _, c := range waiting {
@@ -314,7 +314,7 @@ func TestOtherNamespaces(t *testing.T) {
 	l.must(rec, revert.Write{Take: journal.OwnerChange{To: own}, Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner}}}})
 	l.put(rec, write{"a", 8})
 	l.end(rec)
-	l.shelf.values["a"] = "7" // in the first namespace, where no call wrote 8
+	l.values.values["a"] = "7" // in the first namespace, where no call wrote 8
 	foreseen, err := l.reverter.Preview(t.Context(), first, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.Empty(t, foreseen.Dependents)
@@ -333,12 +333,12 @@ type handleRevert struct {
 func (handleRevert) CanRevert(context.Context, revert.Call) (bool, string) { return true, "" }
 
 func (r handleRevert) RevertCall(ctx context.Context, rec revert.Recorder, _ revert.Call, undoCall, _ string) error {
-	will, blobs, err := valueStoreView{r.l.shelf, r.l.faults}.keepNow(ctx, "z", r.l.journal)
+	will, blobs, err := valueStoreView{r.l.values, r.l.faults}.keepNow(ctx, "z", r.l.journal)
 	if err != nil {
 		return err
 	}
-	ch := valueStoreView{r.l.shelf, r.l.faults}.change(1, "z", "write", r.l.shelf.token("z"), "v:back", will, nil)
-	r.l.shelf.set("z", ch.Post)
+	ch := valueStoreView{r.l.values, r.l.faults}.change(1, "z", "write", r.l.values.token("z"), "v:back", will, nil)
+	r.l.values.set("z", ch.Post)
 	return rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Call: undoCall, Body: &record.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{"z"}, Durable: true})
 }
 
@@ -348,19 +348,19 @@ func (r handleRevert) RevertCall(ctx context.Context, rec revert.Recorder, _ rev
 func TestErasureAfterReleaseAndRevert(t *testing.T) {
 	l := newTestEnv(t)
 	first, second := strings.Repeat("secret", journal.InlineMax), strings.Repeat("another", journal.InlineMax)
-	l.shelf.values["z"] = first
+	l.values.values["z"] = first
 	tools := handleRevert{faultyTools{l.faults, l.till}, l}
 	l.reverter.EnvironmentFor = func(context.Context, string) (revert.Environment, error) {
-		return revert.Environment{Schemes: []revert.Scheme{valueStoreView{l.shelf, l.faults}}, Undoer: tools}, nil
+		return revert.Environment{Schemes: []revert.Scheme{valueStoreView{l.values, l.faults}}, Undoer: tools}, nil
 	}
 	rec := l.txn()
-	id := l.hold(rec, bought(), true)
+	id := l.hold(rec, startedPayment(), true)
 	l.line(rec, "", &record.Committing{})
 	l.release(rec, id)
 	_, err := l.reverter.RevertCall(t.Context(), rec, id, "failed")
 	require.NoError(t, err)
 	l.line(rec, id, &record.Failed{Status: "failed", Why: "declined", Proof: "reverted"})
-	l.shelf.values["z"] = second
+	l.values.values["z"] = second
 	l.release(rec, id)
 	l.line(rec, id, done())
 	l.end(rec)
@@ -394,7 +394,7 @@ func TestReleaseAfterAnUnknownOutcome(t *testing.T) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.line(rec, "", &record.Savepoint{Name: "here"})
-	s := bought()
+	s := startedPayment()
 	s.Confinement = "handles"
 	id := l.hold(rec, s, true)
 	l.line(rec, "", &record.Committing{})
@@ -405,7 +405,7 @@ func TestReleaseAfterAnUnknownOutcome(t *testing.T) {
 	require.ErrorContains(t, err, "has begun to commit")
 	l.release(rec, id)
 	l.next()
-	l.with(valueStoreView{l.shelf, l.faults})
+	l.with(valueStoreView{l.values, l.faults})
 	found, err := l.reverter.Recover(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{rec.Txn()}, found.Committing)

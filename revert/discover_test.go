@@ -34,17 +34,17 @@ func (s *fixedFinder) Find(ctx context.Context, c revert.Call, keep journal.Cont
 	if c.Notes["kept"] == nil || s.err != nil {
 		return f, s.err
 	}
-	shelf := valueStoreView{s.lab.shelf, s.lab.faults}
+	shelf := valueStoreView{s.lab.values, s.lab.faults}
 	for _, key := range []string{"a", "b", "z"} {
 		was, ok := s.found[key]
 		if !ok {
 			continue
 		}
-		now := s.lab.shelf.token(key)
-		s.lab.shelf.set(key, token(was))
+		now := s.lab.values.token(key)
+		s.lab.values.set(key, token(was))
 		will, blobs, err := shelf.keepNow(ctx, key, keep)
 		require.NoError(s.lab.t, err)
-		s.lab.shelf.set(key, now)
+		s.lab.values.set(key, now)
 		f.Changes, f.Blobs = append(f.Changes, shelf.change(0, key, "write", token(was), now, will, nil)), append(f.Blobs, blobs...)
 	}
 	f.Lost, f.Release = s.lost, func() {
@@ -79,12 +79,12 @@ func TestFind(t *testing.T) {
 	begin := func(s *fixedFinder) (*testEnv, string, string) {
 		store := simjournal.NewStore()
 		l := newTestEnvOn(t, func() journal.Journal { return store.Open() })
-		l.shelf.set("a", "v:acted")
-		l.shelf.set("z", "v:acted")
+		l.values.set("a", "v:acted")
+		l.values.set("z", "v:acted")
 		rec := l.txn()
 		started := handled()
 		id := l.prepared(started)
-		l.line(rec, id, started, &record.Noted{Key: "kept", Value: json.RawMessage(`[]`)})
+		l.line(rec, id, started, &record.RevertNote{Key: "kept", Value: json.RawMessage(`[]`)})
 		l.next()
 		l.seeking(s)
 		s.pending = store.Pending
@@ -105,7 +105,7 @@ func TestFind(t *testing.T) {
 	require.Equal(t, revert.PhaseUnknown, got.Outcome)
 	require.Contains(t, got.Why, "2 files differ from before")
 	require.Equal(t, 1, s.released)
-	require.EqualValues(t, "v:acted", l.shelf.token("a"))
+	require.EqualValues(t, "v:acted", l.values.token("a"))
 	require.Len(t, l.call(id).Changes, 2)
 	claim := func(key string) error {
 		return other.Write(t.Context(), revert.Write{Claims: []string{key}})
@@ -116,8 +116,8 @@ func TestFind(t *testing.T) {
 	rep, err := l.reverter.Revert(t.Context(), txn, revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%v", rep.NotUndone())
-	require.EqualValues(t, "v:old", l.shelf.token("a"))
-	require.Equal(t, effect.Absent, l.shelf.token("z"))
+	require.EqualValues(t, "v:old", l.values.token("a"))
+	require.Equal(t, effect.Absent, l.values.token("z"))
 
 	s = &fixedFinder{lost: "the copy is gone"}
 	l, _, _ = begin(s)

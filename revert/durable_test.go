@@ -24,12 +24,12 @@ func TestDurable(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			store := simjournal.NewStore()
 			l := newTestEnvOn(t, func() journal.Journal { return store.Open() })
-			l.faults.hasty = true
+			l.faults.skipsBarrier = true
 			s.prepare(l)
 			if !s.alive {
 				l.next()
 			}
-			l.faults.hasty = false
+			l.faults.skipsBarrier = false
 			require.Positive(t, store.Pending())
 			l.faults.sees = func(op string) {
 				if op == "put" || op == "give back" || op == "collect" {

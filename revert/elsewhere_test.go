@@ -34,7 +34,7 @@ func folder(path string) []record.Root {
 // copy.
 func (p *places) in(w *kvStore) *process {
 	if p.last != nil {
-		p.last.die(p.t)
+		p.last.endProcess(p.t)
 	}
 	p.lives++
 	p.last = newProcess(p.open, w, p.lives)
@@ -176,14 +176,14 @@ type failingJournal struct {
 
 func (m *failingJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	if m.reads--; m.reads == 0 {
-		return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errDead) }
+		return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errProcessEnded) }
 	}
 	return m.Journal.Entries(ctx, q)
 }
 
 func (m *failingJournal) Append(ctx context.Context, b journal.Batch) error {
 	if m.left--; m.left < 0 {
-		return errDead
+		return errProcessEnded
 	}
 	return m.Journal.Append(ctx, b)
 }
@@ -209,9 +209,9 @@ func TestOpenTransactionInACopy(t *testing.T) {
 	require.NoError(t, err)
 	first, err := dying.call(ctx, rec, put(write{"a", 3}))
 	require.NoError(t, err)
-	dying.dieAt(1)
+	dying.crashAt(1)
 	_, err = dying.call(ctx, rec, put(write{"c", 1}, write{"d", 1}))
-	require.ErrorIs(t, err, errDead)
+	require.ErrorIs(t, err, errProcessEnded)
 	p.copy.values = maps.Clone(p.recorded.values)
 	left := maps.Clone(p.recorded.values)
 
@@ -292,7 +292,7 @@ func TestJournalThatFailsInACopy(t *testing.T) {
 			}
 			_, err = there.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 			if failed = err != nil; failed {
-				require.ErrorIs(t, err, errDead)
+				require.ErrorIs(t, err, errProcessEnded)
 			}
 			_, err = p.in(p.copy).reverter.Revert(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err)

@@ -41,7 +41,7 @@ type randomRun struct {
 	open  revert.Recorder
 	nest  string
 	wrote []keyWrite
-	story []string
+	trace []string
 }
 
 // keyWrite is a call that changed a key, in the order of the changes.
@@ -51,7 +51,7 @@ func likeness(t *testing.T, seed uint64) {
 	a := &randomRun{testEnv: newTestEnv(t), rng: rand.New(rand.NewPCG(seed, 7))}
 	defer func() {
 		if t.Failed() {
-			t.Logf("seed %d:\n%s", seed, strings.Join(a.story, "\n"))
+			t.Logf("seed %d:\n%s", seed, strings.Join(a.trace, "\n"))
 		}
 	}()
 	for range 24 {
@@ -68,11 +68,11 @@ func likeness(t *testing.T, seed uint64) {
 		}
 	}
 	a.asTheJournalSays()
-	require.Equal(t, before(), a.shelf.values)
+	require.Equal(t, before(), a.values.values)
 }
 
 func (a *randomRun) say(format string, args ...any) {
-	a.story = append(a.story, fmt.Sprintf(format, args...)+fmt.Sprintf(" -> %v", a.shelf.values))
+	a.trace = append(a.trace, fmt.Sprintf(format, args...)+fmt.Sprintf(" -> %v", a.values.values))
 }
 
 // over forgets the open transaction.
@@ -98,7 +98,7 @@ func (a *randomRun) write() {
 		a.txns = append(a.txns, a.open.Txn())
 	}
 	if a.nest == "" && a.rng.IntN(3) == 0 {
-		a.nest = fmt.Sprintf("n_%d", len(a.story))
+		a.nest = fmt.Sprintf("n_%d", len(a.trace))
 		a.line(a.open, "", &record.Nested{ID: a.nest})
 	}
 	s := handled()
@@ -114,7 +114,7 @@ func (a *randomRun) write() {
 	if errors.As(a.open.Write(a.t.Context(), revert.Write{Claims: []string{key}}), &held) {
 		return // claimed by a revert that did not end
 	}
-	now, there := a.shelf.values[key]
+	now, there := a.values.values[key]
 	if there == (value != nil) && now == fmt.Sprint(value) || !there && value == nil {
 		return
 	}
@@ -159,7 +159,7 @@ func (a *randomRun) back() {
 	if i := slices.IndexFunc(a.wrote, func(w keyWrite) bool { return w.txn == id }); i >= 0 && a.rng.IntN(3) == 0 {
 		how.Calls = []string{a.wrote[i].call}
 	}
-	a.mortal(fmt.Sprintf("undo %s %+v", id, how), func() (revert.Report, error) { return a.reverter.Revert(a.t.Context(), id, how) })
+	a.runWithCrashes(fmt.Sprintf("undo %s %+v", id, how), func() (revert.Report, error) { return a.reverter.Revert(a.t.Context(), id, how) })
 }
 
 func (a *randomRun) again() {
@@ -168,16 +168,16 @@ func (a *randomRun) again() {
 	if id == a.open.Txn() {
 		return
 	}
-	a.mortal("redo "+id, func() (revert.Report, error) { return a.reverter.Redo(a.t.Context(), id, "kim") })
+	a.runWithCrashes("redo "+id, func() (revert.Report, error) { return a.reverter.Redo(a.t.Context(), id, "kim") })
 }
 
-// mortal runs work that the death of its process may interrupt. The next
+// runWithCrashes runs work that the death of its process may interrupt. The next
 // process recovers, and reverts the open transactions.
-func (a *randomRun) mortal(what string, do func() (revert.Report, error)) {
+func (a *randomRun) runWithCrashes(what string, do func() (revert.Report, error)) {
 	ctx := a.t.Context()
 	dies := a.rng.IntN(2) == 0
 	if dies {
-		dieAt(a.testEnv, []string{"journal.append", "revert.apply"}[a.rng.IntN(2)], 1+a.rng.IntN(6))
+		crashAtPoint(a.testEnv, []string{"journal.append", "revert.apply"}[a.rng.IntN(2)], 1+a.rng.IntN(6))
 	}
 	rep, err := do()
 	a.host.OnPoint = nil
@@ -217,7 +217,7 @@ func (a *randomRun) asTheJournalSays() {
 			want[w.key] = strings.TrimPrefix(string(post), "v:")
 		}
 	}
-	if !maps.Equal(want, a.shelf.values) {
-		require.Equal(a.t, want, a.shelf.values)
+	if !maps.Equal(want, a.values.values) {
+		require.Equal(a.t, want, a.values.values)
 	}
 }

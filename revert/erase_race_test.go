@@ -45,7 +45,7 @@ func TestErasureRaces(t *testing.T) {
 				t.Run(first+" beside "+other+" of one "+name, func(t *testing.T) {
 					store := journal.SharedMemory()
 					p, q := newProcess(store, &kvStore{before()}, 1), newProcess(store, nil, 2)
-					q.world = p.world
+					q.store = p.store
 					q.reverter = &revert.Reverter{Journal: q.journal, Host: q.host, EnvironmentFor: p.reverter.EnvironmentFor}
 					txn := p.one(t, "a", 1)
 					if undone {
@@ -75,7 +75,7 @@ func TestErasureRaces(t *testing.T) {
 					}
 					got, err = revert.Load(t.Context(), p.journal, txn)
 					require.NoError(t, err)
-					if p.world.values["a"] != before()["a"] {
+					if p.store.values["a"] != before()["a"] {
 						require.NotEqual(t, revert.TxnReverted, got.State())
 					}
 				})

@@ -16,15 +16,15 @@ import (
 )
 
 func undo(id string, how revert.Options) request {
-	return func(ctx context.Context, l *testEnv) reply { return told(l.reverter.Revert(ctx, l.ids[id], how)) }
+	return func(ctx context.Context, l *testEnv) reply { return replyOf(l.reverter.Revert(ctx, l.ids[id], how)) }
 }
 
 func redo(id string) request {
-	return func(ctx context.Context, l *testEnv) reply { return told(l.reverter.Redo(ctx, l.ids[id], "kim")) }
+	return func(ctx context.Context, l *testEnv) reply { return replyOf(l.reverter.Redo(ctx, l.ids[id], "kim")) }
 }
 
 func preview(id string, how revert.Options) request {
-	return func(ctx context.Context, l *testEnv) reply { return told(l.reverter.Preview(ctx, l.ids[id], how)) }
+	return func(ctx context.Context, l *testEnv) reply { return replyOf(l.reverter.Preview(ctx, l.ids[id], how)) }
 }
 
 // adopt takes ownership of the transaction before the next request.
@@ -74,7 +74,7 @@ func undoings() []scenario {
 	committed := func(l *testEnv) { l.ids["t"] = l.worked() }
 	foreign := func(l *testEnv) {
 		committed(l)
-		l.shelf.values["a"] = "theirs"
+		l.values.values["a"] = "theirs"
 	}
 	all, forced := revert.Options{}, revert.Options{Force: true, By: "kim"}
 	cascade := revert.Options{Cascade: true}
@@ -153,7 +153,7 @@ func endings() []scenario {
 		{name: "recover an undo", prepare: begun(undo("t", revert.Options{}), 9), do: recovered, finish: undo("t", revert.Options{})},
 		{name: "recover a redo", prepare: begunRedo, do: recovered, finish: redo("t")},
 		{name: "say what became of a call", prepare: doubtful, do: decide("doubtful")},
-		{name: "say what became of a call that was left", prepare: booked, do: decide("left")},
+		{name: "say what became of a call that was left", prepare: leaveInDoubt, do: decide("left")},
 		{name: "erase", prepare: redone, do: erase, finish: erase},
 		{name: "prune", prepare: redone, do: prune(revert.Retention{}), finish: prune(revert.Retention{})},
 		{name: "prune all but the newest", prepare: redone, do: prune(revert.Retention{MaxAge: time.Second, KeepLast: 1})},
@@ -183,17 +183,17 @@ func opened(l *testEnv) {
 func holding(l *testEnv) {
 	opened(l)
 	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
-	s := bought()
+	s := startedPayment()
 	s.Nest = "n_2"
 	l.ids["second"] = l.hold(rec, s, false)
-	l.ids["third"] = l.hold(rec, bought(), true)
+	l.ids["third"] = l.hold(rec, startedPayment(), true)
 }
 
 // committing kills a process while it releases held calls: one call is done,
 // one in flight, and the last one waits.
 func committing(l *testEnv) {
 	holding(l)
-	last := l.hold(revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), bought(), false)
+	last := l.hold(revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"]), startedPayment(), false)
 	rec := revert.NewRecorder(l.journal, l.host, "s_1").In(l.ids["t"])
 	l.line(rec, "", &record.Committing{})
 	l.release(rec, l.ids["second"])
@@ -218,14 +218,14 @@ func stacked(l *testEnv) {
 func begun(do request, at int) func(*testEnv) {
 	return func(l *testEnv) {
 		l.ids["t"] = l.worked()
-		l.dies(do, at)
+		l.crashAtRequest(do, at)
 	}
 }
 
-func (l *testEnv) dies(do request, at int) {
+func (l *testEnv) crashAtRequest(do request, at int) {
 	l.next()
-	l.dieAt(at)
-	require.ErrorIs(l.t, do(l.t.Context(), l).err, errDead)
+	l.crashAt(at)
+	require.ErrorIs(l.t, do(l.t.Context(), l).err, errProcessEnded)
 	l.next()
 }
 
@@ -240,20 +240,20 @@ func halfway(do request) func(*testEnv) {
 func (l *testEnv) goesWrong(do request, step int) {
 	l.next()
 	l.faults.left, l.faults.only = step, "put"
-	require.True(l.t, do(l.t.Context(), l).honest())
-	require.NotEmpty(l.t, l.shelf.lifted)
+	require.True(l.t, do(l.t.Context(), l).reportsFailure())
+	require.NotEmpty(l.t, l.values.lifted)
 }
 
 func stackedAndBegun(l *testEnv) {
 	stacked(l)
-	l.dies(undo("top", revert.Options{}), 2)
+	l.crashAtRequest(undo("top", revert.Options{}), 2)
 }
 
 func begunRedo(l *testEnv) {
 	l.ids["t"] = l.worked()
 	_, err := l.reverter.Revert(l.t.Context(), l.ids["t"], revert.Options{})
 	require.NoError(l.t, err)
-	l.dies(redo("t"), 4)
+	l.crashAtRequest(redo("t"), 4)
 }
 
 // left leaves calls in flight, of each sort that recovery distinguishes.
@@ -264,8 +264,8 @@ func left(l *testEnv) {
 	l.start(rec, handled())
 	l.start(rec, handled(), write{"a", 8}, write{"b", nil})
 	l.start(rec, &record.Started{Class: effect.Pure, Confinement: "trusted"})
-	l.start(rec, bought())
-	paid := l.start(rec, bought())
+	l.start(rec, startedPayment())
+	paid := l.start(rec, startedPayment())
 	l.till.booked["key-"+paid] = true
 }
 
@@ -275,16 +275,16 @@ func aborted(how revert.Options) request {
 		if errors.Is(err, journal.ErrNotOwner) { // it has ended
 			return undo("t", how)(ctx, l)
 		}
-		return told(rep, err)
+		return replyOf(rep, err)
 	}
 }
 
 func toSavepoint(ctx context.Context, l *testEnv) reply {
-	return told(l.reverter.RevertTo(ctx, l.ids["t"], "here", "kim"))
+	return replyOf(l.reverter.RevertTo(ctx, l.ids["t"], "here", "kim"))
 }
 
 func outOfNest(ctx context.Context, l *testEnv) reply {
-	return told(l.reverter.RevertNested(ctx, l.ids["t"], "n_1"))
+	return replyOf(l.reverter.RevertNested(ctx, l.ids["t"], "n_1"))
 }
 
 // unknowns lists the in-doubt calls.
@@ -327,15 +327,15 @@ func redone(l *testEnv) {
 func doubtful(l *testEnv) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
-	l.ids["doubtful"] = l.start(rec, bought())
+	l.ids["doubtful"] = l.start(rec, startedPayment())
 	l.line(rec, l.ids["doubtful"], &record.Unknown{Status: "unknown", Why: "lost"})
 }
 
-// booked leaves an in-doubt call of a dead process.
-func booked(l *testEnv) {
+// leaveInDoubt leaves an in-doubt call of a dead process.
+func leaveInDoubt(l *testEnv) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
-	l.ids["left"] = l.start(rec, bought())
+	l.ids["left"] = l.start(rec, startedPayment())
 	l.till.booked["key-"+l.ids["left"]] = true
 }
 

@@ -21,10 +21,10 @@ type reply struct {
 	err   error
 }
 
-func told(rep revert.Report, err error) reply { return reply{rep: rep, err: err} }
+func replyOf(rep revert.Report, err error) reply { return reply{rep: rep, err: err} }
 
-// honest reports whether the result contains a failure.
-func (a reply) honest() bool {
+// reportsFailure reports whether the result contains a failure.
+func (a reply) reportsFailure() bool {
 	if a.err != nil {
 		return strings.Contains(a.err.Error(), errFault.Error())
 	}
@@ -110,7 +110,7 @@ func (s scenario) fail(t *testing.T, n int, how fault, next bool, done, want fin
 	got := s.do(t.Context(), l)
 	at := fmt.Sprintf("%s, operation %d (%s), %+v, next %v", s.name, n, l.faults.at, how, next)
 	require.NotEmpty(t, l.faults.at, at)
-	if !got.honest() { // then the failure had no consequence
+	if !got.reportsFailure() { // then the failure had no consequence
 		require.NoError(t, got.err, at)
 		require.Equal(t, done, l.situation(), "%s: %+v", at, got)
 	}

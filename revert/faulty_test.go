@@ -26,8 +26,8 @@ type faults struct {
 	only string // if set, counts only these operations
 	log  []string
 
-	sees  func(op string) // called for each operation, unless nil
-	hasty bool            // writes are not durable, like those of a process that dies before its barrier
+	sees         func(op string) // called for each operation, unless nil
+	skipsBarrier bool            // writes are not durable, like those of a process that dies before its barrier
 }
 
 // fault is how an operation fails.
@@ -81,7 +81,7 @@ func (f *faulty) Append(ctx context.Context, b journal.Batch) error {
 	if fails && (!lost || !f.how.stuck) { // otherwise the batch is stored, and the response is lost
 		return fmt.Errorf("append: %w", errFault)
 	}
-	b.Durable = b.Durable && !f.hasty
+	b.Durable = b.Durable && !f.skipsBarrier
 	err := f.Journal.Append(ctx, b)
 	if fails && err == nil {
 		err = fmt.Errorf("append: %w", errFault)

@@ -85,7 +85,7 @@ type fsck struct {
 	stored journal.Head // as the journal reports it; Size is the end of the check
 	last   int64
 	grown  journal.Tree // computed from the leaves
-	broken bool         // grown cannot grow any more
+	failed bool         // grown cannot grow any more
 
 	whole *recentSet       // blobs that passed the check
 	begun *recentSet       // transactions whose stream begins correctly
@@ -123,7 +123,7 @@ func (f *fsck) entries(ctx context.Context) error {
 		f.report.Entries++
 		if e.Pos != f.last+1 {
 			f.problem(e.Pos, "position %d follows %d", e.Pos, f.last)
-			f.broken = true
+			f.failed = true
 		}
 		f.last = e.Pos
 		if err != nil {
@@ -143,7 +143,7 @@ func (f *fsck) entries(ctx context.Context) error {
 // with the stored ones. If the leaf cannot be computed, the stored hash
 // replaces it.
 func (f *fsck) grow(ctx context.Context, e record.Entry, sound bool) {
-	if f.broken {
+	if f.failed {
 		return
 	}
 	first := tlog.StoredHashIndex(0, e.Pos-1)
@@ -154,7 +154,7 @@ func (f *fsck) grow(ctx context.Context, e record.Entry, sound bool) {
 		stored, err := f.journal.Hashes(ctx, []int64{first})
 		if err != nil {
 			f.problem(e.Pos, "tree: %w", err)
-			f.broken = true
+			f.failed = true
 			return
 		}
 		f.grown, whole = f.grown.AddHash(stored[0])
@@ -273,7 +273,7 @@ func (f *fsck) tree(context.Context) error {
 	case f.stored.Size == noSize: // already reported
 	case f.last != f.stored.Size:
 		f.problem(0, "the journal says that it has %d entries, and the last is %d", f.stored.Size, f.last)
-	case !f.broken && f.report.Head != f.stored:
+	case !f.failed && f.report.Head != f.stored:
 		f.problem(0, "the tree head is stored as %s, and the leaves make %s", f.stored, f.report.Head)
 	}
 	return nil
@@ -286,7 +286,7 @@ func (f *fsck) kept(ctx context.Context) error {
 		return nil
 	}
 	now := f.report.Head
-	if f.broken { // a head with fewer entries looks like a cut
+	if f.failed { // a head with fewer entries looks like a cut
 		now = f.stored
 	}
 	if now.Size == noSize {

@@ -78,9 +78,9 @@ func TestRecordsOutOfOrder(t *testing.T) {
 		{"asked before it ran, when it runs", call, []record.Body{started(), waits("")}, nil, "asked of call c_1, which has started"},
 		{"an end while it waits", call, []record.Body{&record.Asked{Input: json.RawMessage(`{}`), Decision: json.RawMessage(`{}`)}, done()}, nil, "done of call c_1, which waits for an answer"},
 		{"a change too many", call, []record.Body{started(), change(2)}, nil, "change 2 of call c_1, want 1"},
-		{"a version of no change", call, []record.Body{started(), &record.Landed{Posts: posts}}, nil, "version of change 1, but call c_1 has 0"},
+		{"a version of no change", call, []record.Body{started(), &record.PostVersions{Posts: posts}}, nil, "version of change 1, but call c_1 has 0"},
 		{"a version of no change in the end", call, []record.Body{started(), &record.Done{Output: json.RawMessage("null"), Posts: posts}}, nil, "version of change 1, but call c_1 has 0"},
-		{"a version of change 0", call, []record.Body{started(), change(1), &record.Landed{Posts: []record.Post{{}}}}, nil, "version of change 0, but call c_1 has 1"},
+		{"a version of change 0", call, []record.Body{started(), change(1), &record.PostVersions{Posts: []record.Post{{}}}}, nil, "version of change 0, but call c_1 has 1"},
 		{"a decision where there is no doubt", call, []record.Body{started(), done(), &record.Decided{By: "kim", Why: "x"}}, nil, "decided on call c_1, which is done"},
 		{"an undo of nothing", "c_2", []record.Body{&record.Reverting{Of: of}}, nil, "reverting call c_1, which the journal does not have"},
 		{"an undo that ends and did not begin", call, []record.Body{started(), done(), &record.Reverted{Of: of}}, nil, "call c_1 reverted without reverting"},
@@ -145,7 +145,7 @@ func TestRecordsOutOfOrder(t *testing.T) {
 func (l *testEnv) refuse(txn, words string) {
 	l.t.Helper()
 	ctx, j := l.t.Context(), l.reverter.Journal
-	before := maps.Clone(l.shelf.values)
+	before := maps.Clone(l.values.values)
 	var problems []string
 	_, err := revert.Fsck(ctx, j, revert.FsckOptions{Found: func(p revert.Problem) { problems = append(problems, p.What) }})
 	require.ErrorIs(l.t, err, record.ErrDamaged)
@@ -164,7 +164,7 @@ func (l *testEnv) refuse(txn, words string) {
 		require.ErrorContains(l.t, err, words)
 		require.ErrorContains(l.t, err, "entry ")
 	}
-	require.Equal(l.t, before, l.shelf.values)
+	require.Equal(l.t, before, l.values.values)
 }
 
 func waits(purpose string) *record.Asked {

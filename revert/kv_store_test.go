@@ -84,30 +84,30 @@ type process struct {
 	host     *hosttest.Host
 	journal  journal.Journal
 	reverter *revert.Reverter
-	world    *kvStore
+	store    *kvStore
 	undoer   revert.ToolReverter
 	prober   revert.Prober
 	calls    int
 }
 
 func newProcess(open func() journal.Journal, w *kvStore, seed uint64) *process {
-	p := &process{host: hosttest.New(seed), journal: open(), world: w}
+	p := &process{host: hosttest.New(seed), journal: open(), store: w}
 	p.reverter = &revert.Reverter{Journal: p.journal, Host: p.host, EnvironmentFor: func(context.Context, string) (revert.Environment, error) {
 		return revert.Environment{Schemes: []revert.Scheme{w}, Undoer: p.undoer, Prober: p.prober}, nil
 	}}
 	return p
 }
 
-var errDead = errors.New("the process is dead")
+var errProcessEnded = errors.New("the process is dead")
 
-// dieAt makes every scheduling point from the n-th on fail, as in a killed
+// crashAt makes every scheduling point from the n-th on fail, as in a killed
 // process.
-func (p *process) dieAt(n int) {
+func (p *process) crashAt(n int) {
 	seen := 0
 	p.host.OnPoint = func(string) error {
 		seen++
 		if seen > n {
-			return errDead
+			return errProcessEnded
 		}
 		return nil
 	}
@@ -121,8 +121,8 @@ func (p *process) points(run func()) int {
 	return seen
 }
 
-// die ends the process: its owner is dead.
-func (p *process) die(t *testing.T) { require.NoError(t, p.journal.Close()) }
+// endProcess ends the process: its owner is dead.
+func (p *process) endProcess(t *testing.T) { require.NoError(t, p.journal.Close()) }
 
 func (p *process) begin(ctx context.Context) (revert.Recorder, error) {
 	id := host.NewID(p.host, "t_")
@@ -155,7 +155,7 @@ func (p *process) call(ctx context.Context, rec revert.Recorder, spec callSpec) 
 	}
 	lines := []revert.CallRecord{{Call: id, Body: started}}
 	for i, w := range spec.writes {
-		ch := effect.Change{N: i + 1, Scheme: "kv", Resource: w.key, Kind: "write", Pre: p.world.token(w.key), Post: effect.Absent}
+		ch := effect.Change{N: i + 1, Scheme: "kv", Resource: w.key, Kind: "write", Pre: p.store.token(w.key), Post: effect.Absent}
 		if w.value != nil {
 			ch.Post = effect.Token(fmt.Sprint("v:", w.value))
 		}
@@ -167,7 +167,7 @@ func (p *process) call(ctx context.Context, rec revert.Recorder, spec callSpec) 
 		if err := p.host.Point(ctx, "world.set"); err != nil {
 			return id, err
 		}
-		p.world.set(w.key, ch.Post)
+		p.store.set(w.key, ch.Post)
 	}
 	lines = append(lines, revert.CallRecord{Call: id, Body: &record.Done{Output: json.RawMessage(`null`)}})
 	return id, rec.Write(ctx, revert.Write{Records: lines, Durable: true})

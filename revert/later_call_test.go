@@ -22,7 +22,7 @@ func TestAlreadyBelowALaterCall(t *testing.T) {
 	l.end(first)
 	l.put(second, write{"n", nil})
 	l.end(second)
-	require.NotContains(t, l.shelf.values, "n")
+	require.NotContains(t, l.values.values, "n")
 
 	foreseen, err := l.reverter.Preview(t.Context(), first.Txn(), revert.Options{})
 	require.NoError(t, err)
@@ -36,11 +36,11 @@ func TestAlreadyBelowALaterCall(t *testing.T) {
 	rep, err = l.reverter.Revert(t.Context(), second.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
-	require.Equal(t, "7", l.shelf.values["n"], "of the first one, which was not said to be gone")
+	require.Equal(t, "7", l.values.values["n"], "of the first one, which was not said to be gone")
 	rep, err = l.reverter.Revert(t.Context(), first.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
-	require.NotContains(t, l.shelf.values, "n")
+	require.NotContains(t, l.values.values, "n")
 }
 
 // TestCascadeRevertsBoth checks that one revert with cascade removes both.
@@ -55,7 +55,7 @@ func TestCascadeRevertsBoth(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
 	require.Len(t, rep.Items, 2)
-	require.NotContains(t, l.shelf.values, "n")
+	require.NotContains(t, l.values.values, "n")
 	require.Equal(t, revert.TxnReverted, l.load(second.Txn()).State())
 }
 
@@ -86,11 +86,11 @@ func TestRestoredBelowALaterCall(t *testing.T) {
 			require.Equal(t, revert.TxnRevertedPartial, rep.State)
 			require.Equal(t, effect.Conflict, rep.Items[0].Outcome)
 			require.Contains(t, rep.Items[0].Why, "changed it later")
-			require.Equal(t, tt.is, l.shelf.values["n"])
+			require.Equal(t, tt.is, l.values.values["n"])
 			rep, err = l.reverter.Revert(t.Context(), first.Txn(), revert.Options{Cascade: true})
 			require.NoError(t, err)
 			require.True(t, rep.Complete())
-			require.NotContains(t, l.shelf.values, "n")
+			require.NotContains(t, l.values.values, "n")
 		})
 	}
 }
@@ -104,16 +104,16 @@ func TestRestoredBelowARevertedCall(t *testing.T) {
 	l.end(first)
 	l.put(second, write{"n", 8}, write{"m", 8})
 	l.end(second)
-	l.shelf.values["m"] = "9" // another actor
+	l.values.values["m"] = "9" // another actor
 	rep, err := l.reverter.Revert(t.Context(), second.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
-	require.Equal(t, "7", l.shelf.values["n"])
+	require.Equal(t, "7", l.values.values["n"])
 	rep, err = l.reverter.Revert(t.Context(), first.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
-	require.NotContains(t, l.shelf.values, "n", "nothing lies on it any more")
-	require.Equal(t, "9", l.shelf.values["m"])
+	require.NotContains(t, l.values.values, "n", "nothing lies on it any more")
+	require.Equal(t, "9", l.values.values["m"])
 }
 
 // TestMemoryStopsReading checks that a cancelled read stops between two

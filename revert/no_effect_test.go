@@ -18,7 +18,7 @@ func TestDiedBeforeItsEffect(t *testing.T) {
 		l := newTestEnv(t)
 		rec := l.txn()
 		id := l.start(rec, &record.Started{Class: effect.Compensable, Confinement: confinement, Reverts: true}, write{"a", 7})
-		l.shelf.values = before() // as if the change had happened
+		l.values.values = before() // as if the change had happened
 		l.next()
 		found, err := l.reverter.Recover(t.Context())
 		require.NoError(t, err)

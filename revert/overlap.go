@@ -88,7 +88,7 @@ func (r *Reverter) neighbors(ctx context.Context, t *Txn, calls []*Call) (out ne
 		out.add(c, others.txns[c.Ref.Txn])
 	}
 	others.txns[t.ID] = t
-	seen, same := map[record.CallRef]bool{}, sameNamespace{r: r, as: t.Session, worlds: map[string]string{}}
+	seen, same := map[record.CallRef]bool{}, sameNamespace{r: r, as: t.Session, namespaces: map[string]string{}}
 	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindReverting}, After: first}) {
 		if err != nil {
 			return out, err

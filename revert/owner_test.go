@@ -11,15 +11,15 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// falseDeadJournal is a journal that reports a living owner as dead. That owner writes
+// falselyEndedJournal is a journal that reports a living owner as dead. That owner writes
 // once more just before the last check of it.
-type falseDeadJournal struct {
+type falselyEndedJournal struct {
 	journal.Journal
 	asked int
 	last  func()
 }
 
-func (m *falseDeadJournal) Alive(context.Context, string) (bool, error) {
+func (m *falselyEndedJournal) Alive(context.Context, string) (bool, error) {
 	if m.asked++; m.asked == 2 {
 		m.last()
 	}
@@ -32,7 +32,7 @@ func TestOwnerReportedDeadWritesOnce(t *testing.T) {
 	l := newTestEnv(t)
 	rec := l.txn()
 	call := l.start(rec, handled(), write{"a", 7})
-	j := &falseDeadJournal{Journal: l.open(), last: func() { l.line(rec, call, done()) }}
+	j := &falselyEndedJournal{Journal: l.open(), last: func() { l.line(rec, call, done()) }}
 	r := &revert.Reverter{Journal: j, Host: l.reverter.Host, EnvironmentFor: l.reverter.EnvironmentFor}
 	found, err := r.Recover(t.Context())
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestOwnerReportedDeadByItself(t *testing.T) {
 	l := newTestEnv(t)
 	rec := l.txn()
 	call := l.start(rec, handled(), write{"a", 7})
-	r := &revert.Reverter{Journal: allDead{l.reverter.Journal}, Host: l.reverter.Host, EnvironmentFor: l.reverter.EnvironmentFor}
+	r := &revert.Reverter{Journal: endedOwnersJournal{l.reverter.Journal}, Host: l.reverter.Host, EnvironmentFor: l.reverter.EnvironmentFor}
 	found, err := r.Recover(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found.Abandoned)
@@ -62,10 +62,10 @@ func TestOwnerReportedDeadByItself(t *testing.T) {
 	require.Equal(t, revert.PhaseDone, l.load(rec.Txn()).Calls[0].Phase)
 }
 
-// allDead is a journal that reports every owner as dead.
-type allDead struct{ journal.Journal }
+// endedOwnersJournal is a journal that reports every owner as dead.
+type endedOwnersJournal struct{ journal.Journal }
 
-func (allDead) Alive(context.Context, string) (bool, error) { return false, nil }
+func (endedOwnersJournal) Alive(context.Context, string) (bool, error) { return false, nil }
 
 // TestRevertWaitsForRunningOperations checks that a call with a running operation is
 // neither read, settled nor reverted. After the operation it is.
@@ -87,15 +87,15 @@ func TestRevertWaitsForRunningOperations(t *testing.T) {
 	}
 	_, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{})
 	require.ErrorIs(t, err, errFault, "of the call that has no end")
-	require.Equal(t, "7", l.shelf.values["b"])
+	require.Equal(t, "7", l.values.values["b"])
 	l.line(rec, dies, done())
 	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{Calls: []string{id}})
 	require.NoError(t, err)
 	require.Equal(t, effect.Failed, rep.Items[0].Outcome)
-	require.Equal(t, "7", l.shelf.values["a"])
+	require.Equal(t, "7", l.values.values["a"])
 	goes = false
 	rep, err = l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
-	require.Equal(t, "1", l.shelf.values["a"])
+	require.Equal(t, "1", l.values.values["a"])
 }

@@ -49,7 +49,7 @@ func TestStateWithOneCallOfTwo(t *testing.T) {
 	redo(first, revert.TxnCommitted)
 	redo(second, revert.TxnCommitted)
 	undo(b, revert.TxnCommitted)
-	p.world.values["a"] = "theirs"
+	p.store.values["a"] = "theirs"
 	undo(a, revert.TxnRevertedPartial)
 	redo(rec.Txn(), revert.TxnCommitted)
 	undo(b, revert.TxnCommitted)
@@ -81,14 +81,14 @@ func TestPerResource(t *testing.T) {
 			}
 			require.NoError(t, p.commit(ctx, rec))
 			if tt.theirs {
-				p.world.values["a"] = "theirs"
+				p.store.values["a"] = "theirs"
 			}
 			look, err := p.reverter.Preview(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err)
-			require.ElementsMatch(t, tt.want, said(look, false))
+			require.ElementsMatch(t, tt.want, reportLines(look, false))
 			rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 			require.NoError(t, err)
-			require.ElementsMatch(t, tt.want, said(rep.PerResource(), false))
+			require.ElementsMatch(t, tt.want, reportLines(rep.PerResource(), false))
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestPerResourceOfATemporaryResource(t *testing.T) {
 	require.NoError(t, p.commit(ctx, rec))
 	rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"new already "}, said(rep.PerResource(), true))
+	require.Equal(t, []string{"new already "}, reportLines(rep.PerResource(), true))
 }
 
 // TestPerResourceOfOutcomes merges items of resources that are not files.
@@ -126,10 +126,10 @@ func TestPerResourceOfOutcomes(t *testing.T) {
 		{Call: "c_0", Result: effect.Result{Resource: "b", Outcome: effect.Failed}},
 		{Call: "c_0", Result: effect.Result{Resource: "b", Outcome: effect.Conflict}},
 	}}
-	require.Equal(t, []string{"a restored write", "tool://x restored ", "tool://x restored ", "d restored delete", "e restored write", "b failed "}, said(again.PerResource(), true))
+	require.Equal(t, []string{"a restored write", "tool://x restored ", "tool://x restored ", "d restored delete", "e restored write", "b failed "}, reportLines(again.PerResource(), true))
 }
 
-func said(rep revert.Report, does bool) (out []string) {
+func reportLines(rep revert.Report, does bool) (out []string) {
 	for _, i := range rep.Items {
 		text := i.Resource + " " + string(i.Outcome)
 		if does {

@@ -134,7 +134,7 @@ func (c *Call) predictOutside(ctx context.Context, w Environment) []effect.Resul
 	res := effect.Result{Resource: c.toolResource(), Outcome: outcome}
 	switch outcome {
 	case effect.Failed:
-		res.Why = c.noWay(why)
+		res.Why = c.noCompensation(why)
 	case effect.Unknown:
 		res.Why = c.unknownEffects()
 	case effect.Restored, effect.Already, effect.Conflict:

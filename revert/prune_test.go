@@ -96,7 +96,7 @@ func TestPruneKeepsUnresolvedTransactions(t *testing.T) {
 	_, err = p.call(t.Context(), open, put(write{"a", 1}))
 	require.NoError(t, err)
 	partial := p.one(t, "b", 1)
-	p.world.set("b", "v:foreign")
+	p.store.set("b", "v:foreign")
 	rep, err := p.reverter.Revert(t.Context(), partial, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
@@ -135,11 +135,11 @@ func TestPruneCrashAtEveryPoint(t *testing.T) {
 	require.Equal(t, 3, steps)
 	for n := range steps {
 		p, store, txns := make()
-		p.dieAt(n)
+		p.crashAt(n)
 		_, err := p.reverter.Prune(t.Context(), revert.Retention{})
-		require.ErrorIs(t, err, errDead)
-		p.die(t)
-		next := newProcess(store, p.world, 2)
+		require.ErrorIs(t, err, errProcessEnded)
+		p.endProcess(t)
+		next := newProcess(store, p.store, 2)
 		_, err = revert.Fsck(t.Context(), next.journal, revert.FsckOptions{})
 		require.NoError(t, err)
 		require.Equal(t, (3-n)*revert.BatchCalls, next.prune(t, revert.Retention{}).Txns)
@@ -158,8 +158,8 @@ func TestNoErasureDuringARevert(t *testing.T) {
 	got, err := revert.Load(t.Context(), p.journal, txn)
 	require.NoError(t, err)
 	call := got.Calls[0].Ref.Call
-	busy := newProcess(store, p.world, 2)
-	busy.dieAt(2) // half-way through the revert, and still alive
+	busy := newProcess(store, p.store, 2)
+	busy.crashAt(2) // half-way through the revert, and still alive
 	_, err = busy.reverter.Revert(t.Context(), txn, revert.Options{})
 	require.Error(t, err)
 	_, err = p.reverter.Erase(t.Context(), call, record.Erased{By: "kim", Why: "x"})

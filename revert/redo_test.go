@@ -23,21 +23,21 @@ func TestRedoOfSeveralAttempts(t *testing.T) {
 	id, err := p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}, write{"c", 8}))
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
-	p.world.values["a"] = "theirs"
+	p.store.values["a"] = "theirs"
 	rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{By: "agent"})
 	require.NoError(t, err)
 	require.False(t, rep.Complete())
 	rep, err = p.reverter.Revert(ctx, id, revert.Options{Force: true, By: "kim"})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
-	require.Equal(t, before(), p.world.values)
+	require.Equal(t, before(), p.store.values)
 	txn, err := revert.Load(ctx, p.journal, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, "kim", txn.Calls[0].Undo.Reverting.By)
 	rep, err = p.reverter.Redo(ctx, rec.Txn(), "ada")
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
-	require.Equal(t, map[string]string{"a": "theirs", "c": "8"}, p.world.values)
+	require.Equal(t, map[string]string{"a": "theirs", "c": "8"}, p.store.values)
 	require.Equal(t, []string{"agent", "kim", "ada"}, requesters(t, p.journal))
 	again, err := p.reverter.Redo(ctx, rec.Txn(), "ada")
 	require.NoError(t, err)
@@ -78,10 +78,10 @@ func TestRedoAfterACrashOfUndo(t *testing.T) {
 		if at < 0 {
 			return p.points(func() { _, err = p.reverter.Revert(ctx, rec.Txn(), how) })
 		}
-		p.dieAt(at)
+		p.crashAt(at)
 		_, err = p.reverter.Revert(ctx, rec.Txn(), how)
-		require.ErrorIs(t, err, errDead)
-		p.die(t)
+		require.ErrorIs(t, err, errProcessEnded)
+		p.endProcess(t)
 		q := newProcess(open, w, 2)
 		if recovers {
 			_, err = q.reverter.Recover(ctx)
@@ -123,28 +123,28 @@ func TestRedoIsFinishedLater(t *testing.T) {
 	require.NoError(t, p.commit(ctx, rec))
 	_, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	p.world.values["a"] = "theirs"
+	p.store.values["a"] = "theirs"
 	for range 2 { // the repetition changes nothing
 		rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
 		require.NoError(t, err)
 		require.Equal(t, effect.Conflict, outcomes(rep.Items)["a"])
 		require.Equal(t, revert.TxnRevertedPartial, rep.State)
-		require.Equal(t, map[string]string{"a": "theirs", "c": "8", "d": "9"}, p.world.values)
+		require.Equal(t, map[string]string{"a": "theirs", "c": "8", "d": "9"}, p.store.values)
 	}
-	delete(p.world.values, "a")
-	p.world.values["a"] = before()["a"] // the other actor restored it
+	delete(p.store.values, "a")
+	p.store.values["a"] = before()["a"] // the other actor restored it
 	rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(rep.Items))
 	require.Equal(t, revert.TxnCommitted, rep.State)
-	require.Equal(t, map[string]string{"a": "7", "c": "8", "d": "9"}, p.world.values)
+	require.Equal(t, map[string]string{"a": "7", "c": "8", "d": "9"}, p.store.values)
 	rep, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.Empty(t, rep.Items)
 	rep, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State)
-	require.Equal(t, before(), p.world.values)
+	require.Equal(t, before(), p.store.values)
 }
 
 // TestUndoAfterPartOfARedo reverts the part that was redone, and redoes all of
@@ -154,19 +154,19 @@ func TestUndoAfterPartOfARedo(t *testing.T) {
 	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	id := p.changed(t, ctx, true)
 	after := map[string]string{"a": "9", "c": "8"}
-	p.world.values["b"] = "theirs"
+	p.store.values["b"] = "theirs"
 	_, err := p.reverter.Redo(ctx, id, "kim")
 	require.NoError(t, err)
 	rep, err := p.reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State, "%+v", rep)
 	require.NotContains(t, outcomes(rep.Items), "b", "nobody brought it back")
-	require.Equal(t, map[string]string{"a": "1", "b": "theirs"}, p.world.values)
-	p.world.values["b"] = before()["b"]
+	require.Equal(t, map[string]string{"a": "1", "b": "theirs"}, p.store.values)
+	p.store.values["b"] = before()["b"]
 	rep, err = p.reverter.Redo(ctx, id, "kim")
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
-	require.Equal(t, after, p.world.values)
+	require.Equal(t, after, p.store.values)
 }
 
 // TestUndoIsFinishedLater checks that a second revert ignores what the first
@@ -182,14 +182,14 @@ func TestUndoIsFinishedLater(t *testing.T) {
 		_, err = p.call(ctx, rec, put(write{"a", 9}, write{"b", nil}))
 		require.NoError(t, err)
 		require.NoError(t, p.commit(ctx, rec))
-		p.world.values["b"] = "theirs"
+		p.store.values["b"] = "theirs"
 		rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 		require.NoError(t, err)
 		require.Len(t, rep.NotUndone(), 1)
 		if !how.Force {
-			delete(p.world.values, "b")
+			delete(p.store.values, "b")
 		}
-		p.world.values["a"] = "made later" // another actor's value
+		p.store.values["a"] = "made later" // another actor's value
 		foreseen, err := p.reverter.Preview(ctx, rec.Txn(), how)
 		require.NoError(t, err)
 		rep, err = p.reverter.Revert(ctx, rec.Txn(), how)
@@ -197,7 +197,7 @@ func TestUndoIsFinishedLater(t *testing.T) {
 		require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(rep.Items), name)
 		require.Equal(t, outcomes(foreseen.Items), outcomes(rep.Items), name)
 		require.Equal(t, revert.TxnReverted, rep.State)
-		require.Equal(t, map[string]string{"a": "made later", "b": "2"}, p.world.values, name)
+		require.Equal(t, map[string]string{"a": "made later", "b": "2"}, p.store.values, name)
 	}
 }
 
@@ -212,13 +212,13 @@ func TestRedoOfOneUndo(t *testing.T) {
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
-	p.world.values["a"] = "theirs"
+	p.store.values["a"] = "theirs"
 	first, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	second, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{Force: true, By: "kim"})
 	require.NoError(t, err)
 	require.True(t, second.Complete())
-	require.Equal(t, before(), p.world.values)
+	require.Equal(t, before(), p.store.values)
 
 	_, err = p.reverter.Redo(ctx, first.Undo, "kim")
 	require.ErrorIs(t, err, revert.ErrIsRevertTxn)
@@ -227,7 +227,7 @@ func TestRedoOfOneUndo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(rep.Items))
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
-	require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, p.world.values)
+	require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, p.store.values)
 	rep, err = p.reverter.Redo(ctx, second.Undo, "kim")
 	require.NoError(t, err)
 	require.Empty(t, rep.Items, "twice equals once")
@@ -235,12 +235,12 @@ func TestRedoOfOneUndo(t *testing.T) {
 	rep, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict}, outcomes(rep.Items), "as after the first attempt")
-	p.world.values["a"] = "7"
+	p.store.values["a"] = "7"
 	rep, err = p.reverter.Redo(ctx, first.Undo, "kim") // the later one reverted nothing
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(rep.Items))
 	require.Equal(t, revert.TxnCommitted, rep.State, "%+v", rep)
-	require.Equal(t, map[string]string{"a": "7"}, p.world.values)
+	require.Equal(t, map[string]string{"a": "7"}, p.store.values)
 	found, err := revert.Fsck(ctx, p.journal, revert.FsckOptions{})
 	require.NoError(t, err)
 	require.Empty(t, found.Problems)
@@ -269,10 +269,10 @@ func TestRedoOfACascade(t *testing.T) {
 		if at < 0 {
 			return p.points(func() { _, err = p.reverter.Redo(ctx, rep.Undo, "kim") })
 		}
-		p.dieAt(at)
+		p.crashAt(at)
 		_, err = p.reverter.Redo(ctx, rep.Undo, "kim")
-		require.ErrorIs(t, err, errDead)
-		p.die(t)
+		require.ErrorIs(t, err, errProcessEnded)
+		p.endProcess(t)
 		q := newProcess(open, w, 2)
 		if recovers {
 			_, err = q.reverter.Recover(ctx)

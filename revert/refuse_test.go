@@ -72,7 +72,7 @@ func TestRefusals(t *testing.T) {
 	committedOpen := func(l *testEnv) { // a call without an end, in a transaction with one
 		rec := l.txn()
 		l.ids["t"] = rec.Txn()
-		l.ids["c"] = l.start(rec, bought())
+		l.ids["c"] = l.start(rec, startedPayment())
 		l.end(rec)
 	}
 	undoneTwice := func(l *testEnv) {
@@ -164,9 +164,9 @@ func TestCancellation(t *testing.T) {
 	l.ids["t"] = l.worked()
 	was := l.situation()
 	stops(l, "revert.apply", undo("t", revert.Options{}))
-	require.Equal(t, before(), l.shelf.values)
+	require.Equal(t, before(), l.values.values)
 	stops(l, "revert.apply", redo("t"))
-	require.Equal(t, was.Values, l.shelf.values)
+	require.Equal(t, was.Values, l.values.values)
 
 	l = newTestEnv(t)
 	left(l)
@@ -177,5 +177,5 @@ func TestCancellation(t *testing.T) {
 		_, err := l.reverter.Recover(ctx)
 		return reply{err: err}
 	})
-	require.NotContains(t, l.shelf.values, "z")
+	require.NotContains(t, l.values.values, "z")
 }

@@ -21,14 +21,14 @@ type Retainer struct {
 	reverter *Reverter
 	keep     Retention
 
-	clock   clock
-	cursor  int64                 // position of the newest beginning that was read
-	states  int64                 // position of the newest state that was read
-	cells   map[[2]string]stateAt // newest state up to there, by session and tool
-	waiting map[string]wait       // transactions that were past retention and had to stay, by ID
-	runs    int
-	refs    []effect.BlobRef // content of erased records that was not collected yet; nil: look for all
-	stirred bool             // records were erased since the last full collection
+	clock     clock
+	cursor    int64                 // position of the newest beginning that was read
+	states    int64                 // position of the newest state that was read
+	cells     map[[2]string]stateAt // newest state up to there, by session and tool
+	waiting   map[string]wait       // transactions that were past retention and had to stay, by ID
+	runs      int
+	refs      []effect.BlobRef // content of erased records that was not collected yet; nil: look for all
+	hasErased bool             // records were erased since the last full collection
 }
 
 // wait says when a transaction is checked again: after as many runs as it has
@@ -85,7 +85,7 @@ func (k *Retainer) run(ctx context.Context) (PruneReport, error) {
 
 // erased adds what a step erased.
 func (k *Retainer) erased(e *eraseStep) {
-	k.stirred = true
+	k.hasErased = true
 	if k.refs != nil {
 		k.refs = append(k.refs, e.refs...)
 	}
@@ -97,8 +97,8 @@ func (k *Retainer) erased(e *eraseStep) {
 func (k *Retainer) collect(ctx context.Context, out *PruneReport) error {
 	switch {
 	case out.Calls > 0:
-	case k.stirred || k.refs == nil:
-		k.stirred, k.refs = false, nil
+	case k.hasErased || k.refs == nil:
+		k.hasErased, k.refs = false, nil
 	default:
 		return nil
 	}

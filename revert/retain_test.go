@@ -138,12 +138,12 @@ func TestRetainerContinuesAfterAFailure(t *testing.T) {
 	fails := 2
 	p.host.OnPoint = func(point string) error {
 		if fails--; fails == 0 {
-			return errDead
+			return errProcessEnded
 		}
 		return nil
 	}
 	done, err := k.Run(t.Context())
-	require.ErrorIs(t, err, errDead)
+	require.ErrorIs(t, err, errProcessEnded)
 	require.Equal(t, revert.BatchCalls, done.Txns)
 	p.host.OnPoint = nil
 	done, err = k.Run(t.Context())
@@ -160,8 +160,8 @@ func TestRetainerDuringARevert(t *testing.T) {
 			store := journal.SharedMemory()
 			p := newProcess(store, &kvStore{before()}, 1)
 			txns := []string{p.one(t, "a", 1), p.one(t, "b", 1), p.one(t, "c", 1)}
-			busy := newProcess(store, p.world, 2)
-			busy.dieAt(2) // half-way through it, and still alive
+			busy := newProcess(store, p.store, 2)
+			busy.crashAt(2) // half-way through it, and still alive
 			steps := 0
 			p.host.OnPoint = func(point string) error {
 				if !strings.HasPrefix(point, "journal.append.erased") {
@@ -172,7 +172,7 @@ func TestRetainerDuringARevert(t *testing.T) {
 					require.Error(t, err)
 				}
 				if fails && steps == 3 {
-					return errDead
+					return errProcessEnded
 				}
 				return nil
 			}
@@ -180,7 +180,7 @@ func TestRetainerDuringARevert(t *testing.T) {
 			done, err := k.Run(t.Context())
 			p.host.OnPoint = nil
 			if fails {
-				require.ErrorIs(t, err, errDead)
+				require.ErrorIs(t, err, errProcessEnded)
 				require.Equal(t, 1, done.Txns)
 				done, err = k.Run(t.Context())
 				require.NoError(t, err)
@@ -261,17 +261,17 @@ func TestRetainerDropsStates(t *testing.T) {
 	p.host.OnPoint = func(point string) error {
 		if strings.HasPrefix(point, "journal.append.erased") {
 			if steps++; steps == 3 { // after the transaction and the first states
-				return errDead
+				return errProcessEnded
 			}
 		}
 		return nil
 	}
 	_, err := k.Run(t.Context())
-	require.ErrorIs(t, err, errDead)
+	require.ErrorIs(t, err, errProcessEnded)
 	require.Equal(t, many+2-revert.BatchCalls, left())
 	steps = 1 // the next step is the second one
 	_, err = k.Run(t.Context())
-	require.ErrorIs(t, err, errDead)
+	require.ErrorIs(t, err, errProcessEnded)
 	p.host.OnPoint = nil
 	_, err = k.Run(t.Context())
 	require.NoError(t, err)

@@ -241,7 +241,7 @@ func (r *Reverter) undoOutside(ctx context.Context, w Environment, rec Recorder,
 			}
 		}
 	case effect.Failed:
-		res.Why = c.noWay(why)
+		res.Why = c.noCompensation(why)
 	case effect.Unknown:
 		res.Why = c.unknownEffects()
 	case effect.Already, effect.Conflict:
@@ -259,7 +259,7 @@ func (c *Call) outsideOutcome(can bool) (outcome effect.Outcome, needed bool) {
 		return effect.Restored, true
 	case c.Started.Reverts && !c.hadNoEffect():
 		return effect.Failed, true
-	case c.Observed(), c.unseen().changed():
+	case c.Observed(), c.maskedChanges().changed():
 		return effect.Unknown, true
 	case c.Confined() || c.Class() == effect.Pure:
 		return "", false // its changes are its only effects
@@ -271,7 +271,7 @@ func (c *Call) outsideOutcome(can bool) (outcome effect.Outcome, needed bool) {
 // unknownEffects returns what is unknown about an observed call, or was not stored
 // of another call.
 func (c *Call) unknownEffects() string {
-	unseen := c.unseen()
+	unseen := c.maskedChanges()
 	if !c.Observed() {
 		return "files that the policy masks were changed during the call, and were not stored: " + unseen.text()
 	}
@@ -290,14 +290,14 @@ func (c *Call) unknownEffects() string {
 	}
 }
 
-// unseen are the files that the policy masked in the folders that were compared
+// maskedChanges are the files that the policy masked in the folders that were compared
 // before and after the call.
-type unseen record.MaskedFiles
+type maskedChanges record.MaskedFiles
 
-// unseen merges the notes of the call's parts, in the order of their keys.
-func (c *Call) unseen() (all unseen) {
+// maskedChanges merges the notes of the call's parts, in the order of their keys.
+func (c *Call) maskedChanges() (all maskedChanges) {
 	for _, key := range slices.Sorted(maps.Keys(c.Notes)) {
-		var u unseen
+		var u maskedChanges
 		if strings.HasSuffix(key, record.MaskedFiles{}.Key()) && json.Unmarshal(c.Notes[key], &u) == nil {
 			all.Names, all.Changed = append(all.Names, u.Names...), append(all.Changed, u.Changed...)
 			all.Came, all.Gone, all.More = append(all.Came, u.Came...), append(all.Gone, u.Gone...), all.More+u.More
@@ -307,9 +307,9 @@ func (c *Call) unseen() (all unseen) {
 }
 
 // changed reports whether a masked name is known to have changed.
-func (u unseen) changed() bool { return len(u.Changed)+len(u.Came)+len(u.Gone) > 0 }
+func (u maskedChanges) changed() bool { return len(u.Changed)+len(u.Came)+len(u.Gone) > 0 }
 
-func (u unseen) text() string {
+func (u maskedChanges) text() string {
 	var all []string
 	for _, some := range []struct {
 		names []string
@@ -325,7 +325,7 @@ func (u unseen) text() string {
 	return strings.Join(all, ", ")
 }
 
-func (c *Call) noWay(why string) string {
+func (c *Call) noCompensation(why string) string {
 	if c.Started.Reverts && !c.hadNoEffect() {
 		return why
 	}

@@ -40,7 +40,7 @@ func (p *process) history(t *testing.T, ctx context.Context, r *rand.Rand, delet
 			for _, k := range r.Perm(len(keys))[:1+r.IntN(2)] {
 				value++
 				w := write{keys[k], any(value)}
-				if deletes && r.IntN(5) == 0 && p.world.token(keys[k]) != effect.Absent {
+				if deletes && r.IntN(5) == 0 && p.store.token(keys[k]) != effect.Absent {
 					w.value = nil
 				}
 				spec.writes = append(spec.writes, w)
@@ -117,7 +117,7 @@ func TestSelectiveUndo(t *testing.T) {
 		foreseen, err := p.reverter.Preview(ctx, id, how)
 		require.NoError(t, err)
 		require.True(t, foreseen.Complete(), "seed %d: %+v", seed, foreseen)
-		require.Equal(t, h.without(nil), p.world.values, "a preview touches nothing")
+		require.Equal(t, h.without(nil), p.store.values, "a preview touches nothing")
 		shown := maps.Clone(gone)
 		for _, d := range foreseen.Dependents {
 			require.True(t, d.Included)
@@ -128,7 +128,7 @@ func TestSelectiveUndo(t *testing.T) {
 		rep, err := p.reverter.Revert(ctx, id, how)
 		require.NoError(t, err, "seed %d", seed)
 		require.True(t, rep.Complete(), "seed %d: %+v", seed, rep)
-		require.Equal(t, h.without(all), p.world.values, "seed %d: %s", seed, id)
+		require.Equal(t, h.without(all), p.store.values, "seed %d: %s", seed, id)
 		seen := map[string]bool{}
 		for _, i := range rep.Items {
 			seen[i.Call] = true
@@ -166,7 +166,7 @@ func TestNoCascadeLeavesOtherTransactions(t *testing.T) {
 		require.Equal(t, foreseen.Complete(), rep.Complete(), "seed %d", seed)
 		require.Equal(t, !rep.Complete(), staying, "seed %d: %+v", seed, foreseen)
 		if rep.Complete() {
-			require.Equal(t, h.without(h.closure(map[string]bool{c.id: true}, c.txn)), p.world.values, "seed %d", seed)
+			require.Equal(t, h.without(h.closure(map[string]bool{c.id: true}, c.txn)), p.store.values, "seed %d", seed)
 			continue
 		}
 		blocked++
@@ -196,16 +196,16 @@ func TestForce(t *testing.T) {
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"b", nil}))
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
-	p.world.values["a"] = "theirs"
+	p.store.values["a"] = "theirs"
 	how := revert.Options{Force: true, By: "kim"}
 	foreseen, err := p.reverter.Preview(ctx, rec.Txn(), how)
 	require.NoError(t, err)
 	require.True(t, foreseen.Complete())
-	require.Equal(t, "theirs", p.world.values["a"])
+	require.Equal(t, "theirs", p.store.values["a"])
 	rep, err := p.reverter.Revert(ctx, rec.Txn(), how)
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
-	require.Equal(t, before(), p.world.values)
+	require.Equal(t, before(), p.store.values)
 	forced := 0
 	for _, i := range rep.Items {
 		if i.Forced {
@@ -219,7 +219,7 @@ func TestForce(t *testing.T) {
 	require.Equal(t, "kim", txn.Calls[0].Undo.Reverting.By)
 	_, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"a": "theirs"}, p.world.values)
+	require.Equal(t, map[string]string{"a": "theirs"}, p.store.values)
 }
 
 // TestCrashOfCascade kills a revert of several transactions at each of its
@@ -248,16 +248,16 @@ func TestCrashOfCascade(t *testing.T) {
 			require.Equal(t, want, w.values)
 			return total
 		}
-		p.dieAt(first)
+		p.crashAt(first)
 		_, err := p.reverter.Revert(ctx, id, how)
-		require.ErrorIs(t, err, errDead)
-		p.die(t)
+		require.ErrorIs(t, err, errProcessEnded)
+		p.endProcess(t)
 		if second >= 0 {
 			q := newProcess(open, w, 2)
-			q.dieAt(second)
+			q.crashAt(second)
 			_, _ = q.reverter.Recover(ctx)
 			_, _ = q.reverter.Revert(ctx, id, how)
-			q.die(t)
+			q.endProcess(t)
 		}
 		q := newProcess(open, w, 3)
 		_, err = q.reverter.Recover(ctx)

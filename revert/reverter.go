@@ -43,7 +43,7 @@ type Reverter struct {
 }
 
 // ownership says why the reverter took a transaction over.
-type ownership struct{ given bool } // to a caller who adds calls to it; else only to end it
+type ownership struct{ toCaller bool } // to a caller who adds calls to it; else only to end it
 
 // Environment holds what a revert needs: the schemes, the tool reverter and the
 // prober of one session.
@@ -115,7 +115,7 @@ func (r *Reverter) TakeOwnership(ctx context.Context, id string) (*Txn, error) {
 	if err := r.settleCalls(ctx, r.recorder(t).In(id), t); err != nil {
 		return nil, err
 	}
-	r.adoptedFor(id, ownership{given: true})
+	r.adoptedFor(id, ownership{toCaller: true})
 	return t, nil
 }
 
@@ -303,7 +303,7 @@ func (r *Reverter) ownershipOf(txn string) (ownershipOf, given bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a, ownershipOf := r.adopted[txn]
-	return ownershipOf, a.given
+	return ownershipOf, a.toCaller
 }
 
 func (r *Reverter) recorder(t *Txn) Recorder { return NewRecorder(r.Journal, r.Host, t.Session) }

@@ -195,7 +195,7 @@ func TestLivingOwnerIsNotDisturbed(t *testing.T) {
 	require.Equal(t, 1, found.Alive)
 	require.Empty(t, found.Abandoned)
 
-	p.die(t)
+	p.endProcess(t)
 	found, err = q.reverter.Recover(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []string{rec.Txn()}, found.Abandoned)
@@ -305,16 +305,16 @@ func TestCrashAtEveryPoint(t *testing.T) {
 			states++
 			open, w := journal.SharedMemory(), &kvStore{maps.Clone(before())}
 			p := newProcess(open, w, 1)
-			p.dieAt(first)
+			p.crashAt(first)
 			id, err := work(p)
-			require.ErrorIs(t, err, errDead)
-			p.die(t)
+			require.ErrorIs(t, err, errProcessEnded)
+			p.endProcess(t)
 			if second >= 0 {
 				q := newProcess(open, w, 2)
-				q.dieAt(second)
+				q.crashAt(second)
 				_, _ = q.reverter.Recover(ctx)
 				_, _ = q.revert(ctx, id)
-				q.die(t)
+				q.endProcess(t)
 			}
 			r := newProcess(open, w, 3)
 			_, err = r.reverter.Recover(ctx)
@@ -345,7 +345,7 @@ func (p *process) changed(t *testing.T, ctx context.Context, commit bool) string
 		_, err := p.call(ctx, rec, c)
 		require.NoError(t, err)
 	}
-	require.Equal(t, after(), p.world.values)
+	require.Equal(t, after(), p.store.values)
 	if commit {
 		require.NoError(t, p.commit(ctx, rec))
 		_, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
@@ -353,7 +353,7 @@ func (p *process) changed(t *testing.T, ctx context.Context, commit bool) string
 		_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Options{})
 	}
 	require.NoError(t, err)
-	require.Equal(t, before(), p.world.values)
+	require.Equal(t, before(), p.store.values)
 	return rec.Txn()
 }
 
@@ -366,7 +366,7 @@ func TestRedo(t *testing.T) {
 			rep, err := p.reverter.Redo(ctx, id, "kim")
 			require.NoError(t, err)
 			require.True(t, rep.Complete())
-			require.Equal(t, after(), p.world.values)
+			require.Equal(t, after(), p.store.values)
 			txn, err := revert.Load(ctx, p.journal, id)
 			require.NoError(t, err)
 			require.Equal(t, revert.TxnCommitted, txn.State())
@@ -379,7 +379,7 @@ func TestRedo(t *testing.T) {
 			back, err := p.reverter.Revert(ctx, id, revert.Options{})
 			require.NoError(t, err)
 			require.Equal(t, revert.TxnReverted, back.State)
-			require.Equal(t, before(), p.world.values)
+			require.Equal(t, before(), p.store.values)
 		}
 		open, err := p.journal.Unfinished(ctx)
 		require.NoError(t, err)
@@ -391,14 +391,14 @@ func TestRedoLeavesForeignChangesAlone(t *testing.T) {
 	ctx := context.Background()
 	p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 	id := p.changed(t, ctx, true)
-	p.world.values["b"] = "theirs"
+	p.store.values["b"] = "theirs"
 	rep, err := p.reverter.Redo(ctx, id, "kim")
 	require.NoError(t, err)
 	require.False(t, rep.Complete())
-	require.Equal(t, map[string]string{"a": "9", "b": "theirs", "c": "8"}, p.world.values)
+	require.Equal(t, map[string]string{"a": "9", "b": "theirs", "c": "8"}, p.store.values)
 	_, err = p.reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"a": "1", "b": "theirs"}, p.world.values)
+	require.Equal(t, map[string]string{"a": "1", "b": "theirs"}, p.store.values)
 }
 
 // TestCrashOfRedo kills a redo at each of its scheduling points, and then the
@@ -416,16 +416,16 @@ func TestCrashOfRedo(t *testing.T) {
 				open, w := journal.SharedMemory(), &kvStore{maps.Clone(before())}
 				p := newProcess(open, w, 1)
 				id := p.changed(t, ctx, true)
-				p.dieAt(first)
+				p.crashAt(first)
 				_, err := p.reverter.Redo(ctx, id, "kim")
-				require.ErrorIs(t, err, errDead)
-				p.die(t)
+				require.ErrorIs(t, err, errProcessEnded)
+				p.endProcess(t)
 				if second >= 0 {
 					q := newProcess(open, w, 2)
-					q.dieAt(second)
+					q.crashAt(second)
 					_, _ = q.reverter.Recover(ctx)
 					_, _ = q.reverter.Redo(ctx, id, "kim")
-					q.die(t)
+					q.endProcess(t)
 				}
 				r := newProcess(open, w, 3)
 				_, err = r.reverter.Recover(ctx)

@@ -143,7 +143,7 @@ func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call, deep boo
 	if first == 0 {
 		return out, nil
 	}
-	look := changeScan{of: t.ID, seen: map[string]bool{}, same: sameNamespace{r: r, as: t.Session, worlds: map[string]string{}}}
+	look := changeScan{of: t.ID, seen: map[string]bool{}, same: sameNamespace{r: r, as: t.Session, namespaces: map[string]string{}}}
 	for {
 		about, known := queryTexts(slices.Concat(calls, out.calls))
 		before := len(out.calls)
@@ -223,21 +223,21 @@ func queryTexts(calls []*Call) (texts []string, known bool) {
 
 // sameNamespace finds the sessions whose resources are in the same namespace.
 type sameNamespace struct {
-	r      *Reverter
-	as     string
-	worlds map[string]string
+	r          *Reverter
+	as         string
+	namespaces map[string]string
 }
 
 func (s sameNamespace) has(ctx context.Context, session string) (bool, error) {
 	for _, id := range []string{s.as, session} {
-		if _, ok := s.worlds[id]; ok {
+		if _, ok := s.namespaces[id]; ok {
 			continue
 		}
 		w, err := s.r.EnvironmentFor(ctx, id)
 		if err != nil {
 			return false, err
 		}
-		s.worlds[id] = w.Namespace
+		s.namespaces[id] = w.Namespace
 	}
-	return s.worlds[s.as] == s.worlds[session], nil
+	return s.namespaces[s.as] == s.namespaces[session], nil
 }

@@ -216,16 +216,16 @@ type Txn struct {
 	complete    bool        // from the abort record
 	redone      bool        // the newest of UndoneBy redid all of it
 	redoneAt    int64       // position of the end of the newest complete redo
-	bringing    bool        // the newest of UndoneBy is a redo
+	byRedo      bool        // the newest of UndoneBy is a redo
 	halfway     bool        // it has no end, or is a redo that left something
 	redoing     bool        // while the stream of a redo is read: complete so far
 	limit       string      // if the newest of UndoneBy is a redo: the revert transaction that it is limited to
 
-	links []string // all links, also of other folders, oldest first
-	byID  map[string]*Call
-	undos map[string]*Reversal // by revert call ID, of this transaction's stream
-	gone  map[string]int64     // by call ID, position of an erased body without an erased record yet
-	told  map[string]bool      // by call ID: erased, as records say
+	links       []string // all links, also of other folders, oldest first
+	byID        map[string]*Call
+	undos       map[string]*Reversal // by revert call ID, of this transaction's stream
+	gone        map[string]int64     // by call ID, position of an erased body without an erased record yet
+	erasedCalls map[string]bool      // by call ID: erased, as records say
 
 	away   bool // the stream that is read worked in other folders
 	erased bool // an erased body was read
@@ -341,7 +341,7 @@ func newestErasure(ctx context.Context, j journal.Journal) (pos int64, err error
 
 // load reads a transaction once, and reports whether something of it is erased.
 func load(ctx context.Context, j journal.Journal, id string, named []record.Root) (_ *Txn, erased bool, err error) {
-	t := &Txn{ID: id, Named: named, byID: map[string]*Call{}, undos: map[string]*Reversal{}, gone: map[string]int64{}, told: map[string]bool{}}
+	t := &Txn{ID: id, Named: named, byID: map[string]*Call{}, undos: map[string]*Reversal{}, gone: map[string]int64{}, erasedCalls: map[string]bool{}}
 	if err := t.read(ctx, j, id, t.apply); err != nil {
 		return nil, t.erased, err
 	}
@@ -485,13 +485,13 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 		}
 		t.redoing, t.limit = b.Redoes == t.ID || (b.Redoes != "" && slices.Contains(b.Also, t.ID)), b.Only
 		t.redone = false // until it has ended: its process may have died half-way
-		t.bringing, t.halfway = t.redoing, true
+		t.byRedo, t.halfway = t.redoing, true
 	case *record.Committed:
 		if t.away {
 			return nil
 		}
 		t.abandon(r.Txn)
-		t.halfway = t.bringing && len(t.undone(t.limit)) > 0
+		t.halfway = t.byRedo && len(t.undone(t.limit)) > 0
 		if t.redone = t.redoing && len(t.undone("")) == 0; t.redone {
 			t.redoneAt = e.Pos
 		}

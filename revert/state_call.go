@@ -128,9 +128,9 @@ func (c *Call) apply(r record.Record) error {
 			return fmt.Errorf("change %d of call %s, want %d", b.N, r.Call, len(c.Changes)+1)
 		}
 		c.Changes = append(c.Changes, b.Change)
-	case *record.Landed:
+	case *record.PostVersions:
 		return c.setPosts(b.Posts)
-	case *record.Noted:
+	case *record.RevertNote:
 		c.Notes[b.Key] = b.Value
 	case *record.Done:
 		c.Phase, c.Done, c.Ended = PhaseDone, b, r.At

@@ -52,13 +52,13 @@ func (t *Txn) applyErased(r record.Record, b *record.Erased) error {
 		// between the two that one of them had not read may have left effects.
 		c.Erased.Left = c.Erased.Left || b.Left
 		return nil
-	case !gone && t.told[r.Call]:
+	case !gone && t.erasedCalls[r.Call]:
 		return nil
 	case !gone:
 		return fmt.Errorf("call %s is said to be erased, and its records are there", r.Call)
 	}
 	delete(t.gone, r.Call)
-	t.told[r.Call] = true
+	t.erasedCalls[r.Call] = true
 	if isCall {
 		was := *b
 		c.Erased, c.Tool = &was, b.Tool

@@ -69,7 +69,7 @@ func TestRedoReadsOtherReverts(t *testing.T) {
 	rep, err := p.reverter.Redo(ctx, first, "kim")
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
-	require.Equal(t, "1", p.world.values["a"])
+	require.Equal(t, "1", p.store.values["a"])
 }
 
 // stateless is a scheme that cannot tell the result of its steps.

@@ -33,7 +33,7 @@ func TestSumOfUndos(t *testing.T) {
 	_, call := load()
 	require.Empty(t, call.RevertSummary())
 
-	p.world.values["a"] = "hand"
+	p.store.values["a"] = "hand"
 	first := undo()
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(first.Items))
 	second := undo()
@@ -57,7 +57,7 @@ func TestSumOfUndos(t *testing.T) {
 	// After two partial reverts, the second one is redone first.
 	first = undo()
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(first.Items))
-	p.world.values["a"] = "2"
+	p.store.values["a"] = "2"
 	second = undo()
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(second.Items))
 	require.Equal(t, revert.TxnReverted, second.State)
@@ -67,7 +67,7 @@ func TestSumOfUndos(t *testing.T) {
 	require.ErrorContains(t, err, "was reverted by "+second.Undo+" too; redo that one first")
 
 	// A redo that left something unchanged.
-	p.world.values["a"] = "hand"
+	p.store.values["a"] = "hand"
 	back, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(back.Items))
@@ -75,7 +75,7 @@ func TestSumOfUndos(t *testing.T) {
 	_, call = load()
 	require.Equal(t, "some", call.RevertSummary())
 	require.False(t, call.IsReverted())
-	p.world.values["a"] = "1"
+	p.store.values["a"] = "1"
 	last := undo()
 	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(last.Items))
 	require.Equal(t, revert.TxnReverted, last.State)
@@ -84,7 +84,7 @@ func TestSumOfUndos(t *testing.T) {
 	back, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.True(t, back.Complete(), "%+v", back)
-	require.Equal(t, map[string]string{"a": "2", "b": "2"}, p.world.values)
+	require.Equal(t, map[string]string{"a": "2", "b": "2"}, p.store.values)
 }
 
 // TestInterruptedUndoIsInFlight checks that the result of an interrupted revert
@@ -98,10 +98,10 @@ func TestInterruptedUndoIsInFlight(t *testing.T) {
 	_, err = p.call(ctx, rec, put(write{"a", 7}, write{"c", 8}))
 	require.NoError(t, err)
 	require.NoError(t, p.commit(ctx, rec))
-	p.dieAt(2)
+	p.crashAt(2)
 	_, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
-	require.ErrorIs(t, err, errDead)
-	p.die(t)
+	require.ErrorIs(t, err, errProcessEnded)
+	p.endProcess(t)
 	q := newProcess(open, w, 2)
 	txn, err := revert.Load(ctx, q.journal, rec.Txn())
 	require.NoError(t, err)

@@ -151,9 +151,9 @@ func tabled(l *testEnv) {
 	l.end(rec)
 }
 
-// untold leaves calls in flight whose transactions committed, did not commit,
+// unreportedCall leaves calls in flight whose transactions committed, did not commit,
 // or committed beside other changes.
-func untold(l *testEnv) {
+func unreportedCall(l *testEnv) {
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.change(rec, true, []write{{"row/a", "7"}})
@@ -169,9 +169,9 @@ func ofTables() []scenario {
 			tabled(l)
 			require.NoError(l.t, undo("t", all)(l.t.Context(), l).err)
 		}, do: redo("t")},
-		{name: "recover rows", prepare: untold, do: recovered, finish: undo("t", all)},
+		{name: "recover rows", prepare: unreportedCall, do: recovered, finish: undo("t", all)},
 		{name: "recover rows of which it is forgotten whether they committed", prepare: func(l *testEnv) {
-			untold(l)
+			unreportedCall(l)
 			l.table.forgotten = true
 		}, do: recovered, finish: undo("t", all)},
 	}
@@ -182,7 +182,7 @@ func ofTables() []scenario {
 func TestRecoveryOfRows(t *testing.T) {
 	for _, forgotten := range []bool{false, true} {
 		l := newTestEnv(t)
-		untold(l)
+		unreportedCall(l)
 		l.table.forgotten = forgotten
 		l.table.rows["row/a"], l.table.rows["row/b"] = "theirs", "theirs"
 		l.next()
@@ -197,7 +197,7 @@ func TestRecoveryOfRows(t *testing.T) {
 		}
 		require.Equal(t, want, phases, "the last one also changed a value, so it was withdrawn")
 		require.Equal(t, map[string]string{"row/a": "theirs", "row/b": "theirs"}, l.table.rows)
-		require.Equal(t, before(), l.shelf.values)
+		require.Equal(t, before(), l.values.values)
 	}
 }
 
@@ -229,13 +229,13 @@ func TestUndoOfRowsDiesAtEveryPoint(t *testing.T) {
 		if at < 0 {
 			return l.points(func() { require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err) })
 		}
-		l.dieAt(at)
+		l.crashAt(at)
 		_ = undo("t", revert.Options{})(t.Context(), l)
 		l.next()
 		require.NoError(t, recovered(t.Context(), l).err)
 		require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 		require.Equal(t, newTable().rows, l.table.rows, "killed at point %d", at)
-		require.Equal(t, before(), l.shelf.values, "killed at point %d", at)
+		require.Equal(t, before(), l.values.values, "killed at point %d", at)
 		require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())
 		return 0
 	}

@@ -17,12 +17,12 @@ import (
 
 // testEnv is a journal, a store, and the process that works on them now.
 type testEnv struct {
-	t     *testing.T
-	open  func() journal.Journal
-	shelf *valueStore
-	till  *till
-	table *table
-	lives uint64
+	t      *testing.T
+	open   func() journal.Journal
+	values *valueStore
+	till   *till
+	table  *table
+	lives  uint64
 	*process
 	faults *faults
 	ids    map[string]string // names that a scenario has set
@@ -32,7 +32,7 @@ type testEnv struct {
 func newTestEnv(t *testing.T) *testEnv { return newTestEnvOn(t, journal.SharedMemory()) }
 
 func newTestEnvOn(t *testing.T, open func() journal.Journal) *testEnv {
-	l := &testEnv{t: t, open: open, shelf: newValueStore(), till: newTill(), table: newTable(), ids: map[string]string{}}
+	l := &testEnv{t: t, open: open, values: newValueStore(), till: newTill(), table: newTable(), ids: map[string]string{}}
 	l.next()
 	return l
 }
@@ -40,13 +40,13 @@ func newTestEnvOn(t *testing.T, open func() journal.Journal) *testEnv {
 // next continues in another process, after the end of the current one.
 func (l *testEnv) next() {
 	if l.process != nil {
-		l.die(l.t)
+		l.endProcess(l.t)
 	}
 	l.lives++
-	f := &faults{left: -1, hasty: l.faults != nil && l.faults.hasty}
+	f := &faults{left: -1, skipsBarrier: l.faults != nil && l.faults.skipsBarrier}
 	l.faults = f
-	l.process = newProcess(func() journal.Journal { return &faulty{l.open(), f} }, &l.shelf.kvStore, l.lives)
-	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{valueStoreView{l.shelf, f}, faultyTable{l.table, f, "rows"}}
+	l.process = newProcess(func() journal.Journal { return &faulty{l.open(), f} }, &l.values.kvStore, l.lives)
+	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{valueStoreView{l.values, f}, faultyTable{l.table, f, "rows"}}
 	l.reverter.EnvironmentFor = func(_ context.Context, session string) (w revert.Environment, err error) {
 		return w, f.try("find the ways", func() error {
 			w = revert.Environment{Namespace: session, Schemes: schemes, Undoer: tools, Prober: tools}
@@ -101,7 +101,7 @@ func (l *testEnv) release(rec revert.Recorder, id string) {
 func (l *testEnv) start(rec revert.Recorder, s *record.Started, writes ...write) string {
 	id := l.prepared(s)
 	l.line(rec, id, s)
-	shelf := valueStoreView{l.shelf, l.faults}
+	shelf := valueStoreView{l.values, l.faults}
 	for i, x := range writes {
 		will, blobs, err := shelf.keepNow(l.t.Context(), x.key, l.journal)
 		require.NoError(l.t, err)
@@ -109,11 +109,11 @@ func (l *testEnv) start(rec revert.Recorder, s *record.Started, writes ...write)
 		if x.value != nil {
 			post = effect.Token(fmt.Sprint("v:", x.value))
 		}
-		ch := shelf.change(i+1, x.key, "write", l.shelf.token(x.key), post, will, nil)
-		var w way
+		ch := shelf.change(i+1, x.key, "write", l.values.token(x.key), post, will, nil)
+		var w valueInverse
 		require.NoError(l.t, json.Unmarshal(ch.Inverse, &w))
 		l.must(rec, revert.Write{Records: []revert.CallRecord{{Call: id, Body: &record.Changed{Change: ch}}}, Blobs: blobs, Claims: []string{x.key}})
-		l.shelf.set(x.key, post)
+		l.values.set(x.key, post)
 	}
 	return id
 }
@@ -122,7 +122,7 @@ func handled() *record.Started {
 	return &record.Started{Class: effect.Reversible, Confinement: "handles"}
 }
 
-func bought() *record.Started {
+func startedPayment() *record.Started {
 	return &record.Started{Class: effect.Compensable, Confinement: "trusted", Reverts: true}
 }
 
@@ -137,7 +137,7 @@ func (l *testEnv) put(rec revert.Recorder, writes ...write) string {
 
 // pay runs a whole call of a tool with its own Revert.
 func (l *testEnv) pay(rec revert.Recorder) string {
-	id := l.start(rec, bought())
+	id := l.start(rec, startedPayment())
 	l.till.booked["key-"+id] = true
 	l.line(rec, id, done(), &record.Verified{Phase: "call", Presence: effect.PresenceApplied, OK: true})
 	return id
@@ -161,14 +161,14 @@ type finalState struct {
 	Values     map[string]string
 	Lifted     map[string]string
 	Rows       map[string]string
-	Given      int
+	Paid       int
 	Txns       map[string]string
 	Unfinished int
 }
 
 func (l *testEnv) situation() finalState {
 	ctx := l.t.Context()
-	s := finalState{Values: maps.Clone(l.shelf.values), Lifted: maps.Clone(l.shelf.lifted), Rows: maps.Clone(l.table.rows), Given: len(l.till.given), Txns: map[string]string{}}
+	s := finalState{Values: maps.Clone(l.values.values), Lifted: maps.Clone(l.values.lifted), Rows: maps.Clone(l.table.rows), Paid: len(l.till.given), Txns: map[string]string{}}
 	for e, err := range l.journal.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}}) {
 		require.NoError(l.t, err)
 		txn, err := revert.Load(ctx, l.journal, e.Header.Txn)

@@ -30,10 +30,10 @@ func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 			_, err = p.reverter.Abort(ctx, rec.Txn(), revert.Options{})
 		}
 		require.NoError(t, err)
-		p.world.values["a"] = "theirs"
+		p.store.values["a"] = "theirs"
 		rep, err := p.reverter.Redo(ctx, rec.Txn(), "kim")
 		require.NoError(t, err)
-		require.Equal(t, map[string]string{"a": "theirs", "b": "2", "c": "8"}, p.world.values, name)
+		require.Equal(t, map[string]string{"a": "theirs", "b": "2", "c": "8"}, p.store.values, name)
 		require.Equal(t, revert.TxnRevertedPartial, rep.State, name)
 		require.Len(t, p.prune(t, revert.Retention{}).Kept, 1, name)
 
@@ -41,7 +41,7 @@ func TestPartOfARedoIsNotShownAsReverted(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, rep.Complete(), "%s: %+v", name, rep)
 		require.Equal(t, revert.TxnReverted, rep.State, name)
-		require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, p.world.values, name)
+		require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, p.store.values, name)
 	}
 }
 
@@ -72,10 +72,10 @@ func TestStateDuringARevert(t *testing.T) {
 		if at < 0 {
 			return p.points(undo)
 		}
-		p.dieAt(at)
+		p.crashAt(at)
 		undo()
-		require.ErrorIs(t, err, errDead)
-		p.die(t)
+		require.ErrorIs(t, err, errProcessEnded)
+		p.endProcess(t)
 		q := newProcess(open, w, 2)
 		txn, err := revert.Load(ctx, q.journal, rec.Txn())
 		require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 type stream struct {
 	acted atomic.Bool // a record was written that matters beyond pure reads
 
-	turn    *host.Lock // guards the fields below while the beginning is delayed; nil: it was not delayed
+	lock    *host.Lock // guards the fields below while the beginning is delayed; nil: it was not delayed
 	written atomic.Bool
 	kept    journal.Batch // the beginning and the later records
 	kinds   string        // kinds of its records
@@ -31,7 +31,7 @@ func (r Recorder) Begin(ctx context.Context, txn string, late bool) (Recorder, e
 	r = r.In(txn)
 	r.stream = &stream{}
 	if late {
-		r.stream.turn = host.NewLock(r.host, "journal.begin")
+		r.stream.lock = host.NewLock(r.host, "journal.begin")
 	}
 	// No barrier: the first durable record of the transaction includes it.
 	return r, r.Write(ctx, Write{Records: []CallRecord{{Body: &record.Begun{Owner: owner}}}, Take: journal.OwnerChange{To: journal.Ownership{Txn: txn, Owner: owner}}})
@@ -64,7 +64,7 @@ func (r Recorder) Flush(ctx context.Context) error {
 	return r.Write(ctx, Write{})
 }
 
-func (s *stream) keepsBack() bool { return s != nil && s.turn != nil && !s.written.Load() }
+func (s *stream) keepsBack() bool { return s != nil && s.lock != nil && !s.written.Load() }
 
 // note updates the state with the records that are about to be written.
 func (s *stream) note(w Write) {
@@ -97,10 +97,10 @@ func onlyReads(w Write) bool {
 // goroutine at a time does so: later records must not overtake the beginning.
 // If the journal refuses the batch, the beginning waits for the next one.
 func (s *stream) append(ctx context.Context, r Recorder, b journal.Batch, kinds string, now bool) error {
-	if err := s.turn.Lock(ctx); err != nil {
+	if err := s.lock.Lock(ctx); err != nil {
 		return err
 	}
-	defer s.turn.Unlock()
+	defer s.lock.Unlock()
 	if s.written.Load() {
 		return r.append(ctx, b, kinds)
 	}

@@ -17,7 +17,7 @@ import (
 // the earlier call as reverted.
 func TestRecoveryKeepsTheOrderOfAnUndo(t *testing.T) {
 	l := newTestEnv(t)
-	was := l.shelf.values["a"]
+	was := l.values.values["a"]
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.put(rec, write{"a", 7})
@@ -28,16 +28,16 @@ func TestRecoveryKeepsTheOrderOfAnUndo(t *testing.T) {
 	l.host.OnPoint = func(id string) error {
 		if strings.HasPrefix(id, "journal.append.reverted") {
 			if ends++; ends > 1 {
-				return errDead
+				return errProcessEnded
 			}
 		}
 		return nil
 	}
-	require.ErrorIs(t, undo("t", revert.Options{})(t.Context(), l).err, errDead)
+	require.ErrorIs(t, undo("t", revert.Options{})(t.Context(), l).err, errProcessEnded)
 	l.next()
 	require.NoError(t, recovered(t.Context(), l).err)
 	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
-	require.Equal(t, before(), l.shelf.values)
+	require.Equal(t, before(), l.values.values)
 	require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())
 }
 
@@ -47,7 +47,7 @@ func TestRecoveryKeepsTheOrderAcrossTransactions(t *testing.T) {
 	for name, how := range map[string]revert.Options{"alone": {}, "cascade": {Cascade: true}} {
 		t.Run(name, func(t *testing.T) {
 			l := newTestEnv(t)
-			was := l.shelf.values["a"]
+			was := l.values.values["a"]
 			first := l.txn()
 			l.ids["t"] = first.Txn()
 			l.put(first, write{"a", 7})
@@ -61,13 +61,13 @@ func TestRecoveryKeepsTheOrderAcrossTransactions(t *testing.T) {
 			if how.Cascade { // the later one goes first, and cannot be reverted
 				l.faults.left, l.faults.only, deadly = 0, "plan", 2
 			}
-			dieAt(l, "journal.append.reverted", deadly)
-			require.ErrorIs(t, undo("t", how)(t.Context(), l).err, errDead)
+			crashAtPoint(l, "journal.append.reverted", deadly)
+			require.ErrorIs(t, undo("t", how)(t.Context(), l).err, errProcessEnded)
 			l.next()
 			require.NoError(t, recovered(t.Context(), l).err)
 			require.NoError(t, undo("u", revert.Options{})(t.Context(), l).err)
 			require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
-			require.Equal(t, before(), l.shelf.values)
+			require.Equal(t, before(), l.values.values)
 			require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())
 		})
 	}
@@ -78,7 +78,7 @@ func TestRecoveryKeepsTheOrderAcrossTransactions(t *testing.T) {
 // neither call is redone.
 func TestRecoveryKeepsTheOrderOfARedo(t *testing.T) {
 	l := newTestEnv(t)
-	was := l.shelf.values["a"]
+	was := l.values.values["a"]
 	rec := l.txn()
 	l.ids["t"] = rec.Txn()
 	l.put(rec, write{"a", 7})
@@ -86,23 +86,23 @@ func TestRecoveryKeepsTheOrderOfARedo(t *testing.T) {
 	l.end(rec)
 	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
 	l.next()
-	l.shelf.values["a"] = "somebody's" // another actor changes it again
-	dieAt(l, "journal.append.reverted", 2)
-	require.ErrorIs(t, redo("t")(t.Context(), l).err, errDead)
-	l.shelf.values["a"] = before()["a"]
+	l.values.values["a"] = "somebody's" // another actor changes it again
+	crashAtPoint(l, "journal.append.reverted", 2)
+	require.ErrorIs(t, redo("t")(t.Context(), l).err, errProcessEnded)
+	l.values.values["a"] = before()["a"]
 	l.next()
 	require.NoError(t, recovered(t.Context(), l).err)
 	require.NoError(t, redo("t")(t.Context(), l).err)
-	require.Equal(t, before(), l.shelf.values)
+	require.Equal(t, before(), l.values.values)
 	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
-	require.Equal(t, before(), l.shelf.values)
+	require.Equal(t, before(), l.values.values)
 }
 
 // TestRedoKeepsTheOrderAcrossTransactions checks that a later transaction is
 // redone only after the one that it depends on.
 func TestRedoKeepsTheOrderAcrossTransactions(t *testing.T) {
 	l := newTestEnv(t)
-	was := l.shelf.values["a"]
+	was := l.values.values["a"]
 	first := l.txn()
 	l.ids["t"] = first.Txn()
 	l.put(first, write{"a", 7})
@@ -119,9 +119,9 @@ func TestRedoKeepsTheOrderAcrossTransactions(t *testing.T) {
 	require.Equal(t, effect.Conflict, got.rep.Items[0].Outcome)
 	require.Contains(t, got.rep.Items[0].Why, "redo that call first")
 	require.NoError(t, redo("t")(t.Context(), l).err)
-	require.Equal(t, "7", l.shelf.values["a"])
+	require.Equal(t, "7", l.values.values["a"])
 	require.NoError(t, redo("u")(t.Context(), l).err)
-	require.Equal(t, before(), l.shelf.values)
+	require.Equal(t, before(), l.values.values)
 }
 
 // TestNestKeepsTheOrder checks that a change of a call outside a nested
@@ -138,7 +138,7 @@ func TestNestKeepsTheOrder(t *testing.T) {
 	got := outOfNest(t.Context(), l)
 	require.NoError(t, got.err)
 	require.False(t, got.rep.Complete())
-	require.Equal(t, before(), l.shelf.values)
+	require.Equal(t, before(), l.values.values)
 	for _, item := range got.rep.Items {
 		if item.Resource == "a" {
 			require.Equal(t, effect.Conflict, item.Outcome)
@@ -148,17 +148,17 @@ func TestNestKeepsTheOrder(t *testing.T) {
 	rep, err := l.reverter.Abort(t.Context(), rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.True(t, rep.Complete())
-	require.Equal(t, before(), l.shelf.values)
+	require.Equal(t, before(), l.values.values)
 }
 
-// dieAt kills the process when it reaches a point for the n-th time.
-func dieAt(l *testEnv, point string, n int) {
+// crashAtPoint kills the process when it reaches a point for the n-th time.
+func crashAtPoint(l *testEnv, point string, n int) {
 	l.host.OnPoint = func(id string) error {
 		if n > 0 && strings.HasPrefix(id, point) {
 			n--
 		}
 		if n == 0 {
-			return errDead
+			return errProcessEnded
 		}
 		return nil
 	}

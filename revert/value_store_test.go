@@ -34,9 +34,9 @@ type valueStoreView struct {
 	*faults
 }
 
-// way is the inverse of a change: the stage that it moves to, and the content
+// valueInverse is the inverse of a change: the stage that it moves to, and the content
 // that it writes.
-type way struct {
+type valueInverse struct {
 	Stage string          `json:"stage"`
 	Will  *effect.BlobRef `json:"will,omitempty"` // content before the change; empty: none
 	Had   *effect.BlobRef `json:"had,omitempty"`  // for a counter-change: the content that it writes
@@ -58,7 +58,7 @@ func (s valueStoreView) keepNow(ctx context.Context, key string, keep journal.Co
 
 func (s valueStoreView) change(n int, key, kind string, pre, post effect.Token, will, had *effect.BlobRef) effect.Change {
 	s.stages++
-	inverse, err := json.Marshal(way{fmt.Sprint("stage", s.stages), will, had})
+	inverse, err := json.Marshal(valueInverse{fmt.Sprint("stage", s.stages), will, had})
 	if err != nil {
 		panic(err)
 	}
@@ -69,7 +69,7 @@ func (s valueStoreView) change(n int, key, kind string, pre, post effect.Token, 
 	return c
 }
 
-func wayOf(c effect.Change) (w way) {
+func valueInverseOf(c effect.Change) (w valueInverse) {
 	if err := json.Unmarshal(c.Inverse, &w); err != nil {
 		panic(err)
 	}
@@ -78,7 +78,7 @@ func wayOf(c effect.Change) (w way) {
 
 func (s valueStoreView) Settle(_ context.Context, c effect.Change) (now effect.Token, err error) {
 	return now, s.try("settle", func() error {
-		stage := wayOf(c).Stage
+		stage := valueInverseOf(c).Stage
 		if v, half := s.lifted[stage]; half {
 			delete(s.lifted, stage)
 			s.values[c.Resource] = v
@@ -110,7 +110,7 @@ func (s valueStoreView) Plan(ctx context.Context, changes []effect.Change, keep 
 				return nil, nil, err
 			}
 			step.Plan, blobs = effect.Restored, append(blobs, kept...)
-			step.Change = s.change(0, c.Resource, "restore", now, first.Pre, will, wayOf(first).Will)
+			step.Change = s.change(0, c.Resource, "restore", now, first.Pre, will, valueInverseOf(first).Will)
 		}
 		steps = append(steps, step)
 	}
@@ -123,7 +123,7 @@ func (s valueStoreView) Apply(ctx context.Context, step effect.Step, keep journa
 	if now := s.token(key); !now.Same(step.Change.Pre) {
 		return effect.Result{Resource: key, Outcome: effect.Conflict, Now: now, Why: "changed meanwhile"}
 	}
-	w := wayOf(step.Change)
+	w := valueInverseOf(step.Change)
 	content, err := s.fetch(ctx, w.Had, keep)
 	if err != nil {
 		res.Why = err.Error()

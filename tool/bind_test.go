@@ -19,35 +19,35 @@ type ask struct {
 	Days int    `json:"days" default:"3" enum:"1,3,7"`
 }
 
-type told struct {
+type reply struct {
 	Text string `json:"text"`
 	Days int    `json:"days"`
 }
 
-func (s *station) ForecastWeather(_ context.Context, in ask) (told, error) {
+func (s *station) ForecastWeather(_ context.Context, in ask) (reply, error) {
 	if in.City == "" {
-		return told{}, errors.New("nowhere")
+		return reply{}, errors.New("nowhere")
 	}
-	return told{s.rain, in.Days}, nil
+	return reply{s.rain, in.Days}, nil
 }
 
 func (*station) ReadHTTPPage(_ context.Context, tc ctxperm.ToolContext, _ ask) (string, error) {
 	return tc.Call().Tool, nil
 }
 
-func (*station) NoContext(ask) (told, error)                { return told{}, nil }
-func (*station) NoError(context.Context, ask) told          { return told{} }
-func (*station) Many(context.Context, ...ask) (told, error) { return told{}, nil }
+func (*station) NoContext(ask) (reply, error)                { return reply{}, nil }
+func (*station) NoError(context.Context, ask) reply          { return reply{} }
+func (*station) Many(context.Context, ...ask) (reply, error) { return reply{}, nil }
 
-func (*station) Four(context.Context, ctxperm.ToolContext, ask, ask) (told, error) {
-	return told{}, nil
+func (*station) Four(context.Context, ctxperm.ToolContext, ask, ask) (reply, error) {
+	return reply{}, nil
 }
 
-func (*station) OtherContext(context.Context, context.Context, ask) (told, error) {
-	return told{}, nil
+func (*station) OtherContext(context.Context, context.Context, ask) (reply, error) {
+	return reply{}, nil
 }
 
-func (*station) Channels(context.Context, struct{ In chan int }) (told, error) { return told{}, nil }
+func (*station) Channels(context.Context, struct{ In chan int }) (reply, error) { return reply{}, nil }
 
 func (*station) Functions(context.Context, ask) (struct{ Inner struct{ F func() } }, error) {
 	return struct{ Inner struct{ F func() } }{}, nil
@@ -74,7 +74,7 @@ func TestBind(t *testing.T) {
 	_, err = run(t.Context(), ctxperm.ToolContext{}, []byte(`{"city":1}`))
 	require.Error(t, err)
 	same, err := tool.CreateTyped("forecast_weather", "Tell the weather.", nil,
-		func(context.Context, ctxperm.ToolContext, ask) (told, error) { return told{}, nil }, tool.Pure())
+		func(context.Context, ctxperm.ToolContext, ask) (reply, error) { return reply{}, nil }, tool.Pure())
 	require.NoError(t, err)
 	require.Equal(t, same.Digest(), all[0].Digest(), "what CreateTyped makes")
 	none, err := tool.Bind(&station{}, nil)

@@ -46,8 +46,8 @@ type order struct {
 	Redo      bool  `json:"redo,omitempty"`
 }
 
-// serveStandIn is the process of a baseline.
-func serveStandIn(arg string) error {
+// serveBaseline is the process of a baseline.
+func serveBaseline(arg string) error {
 	var p envPaths
 	if err := json.Unmarshal([]byte(arg), &p); err != nil {
 		return err
@@ -55,7 +55,7 @@ func serveStandIn(arg string) error {
 	var in baseline
 	var err error
 	for _, k := range baselines() {
-		if k.name == p.Way {
+		if k.name == p.Method {
 			in, err = k.open(p)
 		}
 	}
@@ -111,19 +111,19 @@ func countSteps(p envPaths) int {
 	return len(data)
 }
 
-// proxy is the client of a baseline process.
-type proxy struct {
+// baselineProcess is the client of a baseline process.
+type baselineProcess struct {
 	arg string
 	run *worker
 }
 
 func newBaseline(name string, w *testEnv, store string) (undoMethod, error) {
-	arg, err := json.Marshal(envPaths{Workspace: w.workspace, Database: w.database, Service: w.service.at, Store: store, Way: name})
-	p := &proxy{arg: string(arg)}
+	arg, err := json.Marshal(envPaths{Workspace: w.workspace, Database: w.database, Service: w.service.at, Store: store, Method: name})
+	p := &baselineProcess{arg: string(arg)}
 	return p, errors.Join(err, p.start())
 }
 
-func (p *proxy) start() (err error) {
+func (p *baselineProcess) start() (err error) {
 	self, err := os.Executable()
 	if err == nil {
 		p.run, err = startWorker(gitEnv(), self, baselineArg, p.arg)
@@ -131,7 +131,7 @@ func (p *proxy) start() (err error) {
 	return err
 }
 
-func (p *proxy) ask(o order) string {
+func (p *baselineProcess) ask(o order) string {
 	if p.run == nil {
 		if err := p.start(); err != nil {
 			return cannot
@@ -148,9 +148,9 @@ func (p *proxy) ask(o order) string {
 	return answer
 }
 
-func (p *proxy) do(s step) string { return p.ask(order{Step: &s}) }
+func (p *baselineProcess) do(s step) string { return p.ask(order{Step: &s}) }
 
-func (p *proxy) killIn(do func() string, when func()) string {
+func (p *baselineProcess) killIn(do func() string, when func()) string {
 	run := p.run
 	answer := make(chan string, 1)
 	go func() { answer <- do() }()
@@ -162,13 +162,13 @@ func (p *proxy) killIn(do func() string, when func()) string {
 }
 
 // end does nothing: compensations in memory live as long as the process.
-func (p *proxy) end() {}
+func (p *baselineProcess) end() {}
 
-func (p *proxy) undo() string      { return p.ask(order{Undo: true}) }
-func (p *proxy) undoFirst() string { return p.ask(order{UndoFirst: true}) }
-func (p *proxy) redo() string      { return p.ask(order{Redo: true}) }
+func (p *baselineProcess) undo() string      { return p.ask(order{Undo: true}) }
+func (p *baselineProcess) undoFirst() string { return p.ask(order{UndoFirst: true}) }
+func (p *baselineProcess) redo() string      { return p.ask(order{Redo: true}) }
 
-func (p *proxy) close() {
+func (p *baselineProcess) close() {
 	if p.run != nil {
 		p.run.end()
 	}

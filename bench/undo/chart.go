@@ -25,7 +25,7 @@ func chart(all []result) string {
 		for _, part := range []struct {
 			n          int
 			fill, text string
-		}{{s.exact, "#2a7f4f", "#ffffff"}, {s.honest, "#b9bec6", "#222222"}, {s.falsely, "#c23b32", "#ffffff"}} {
+		}{{s.exact, "#2a7f4f", "#ffffff"}, {s.reported, "#b9bec6", "#222222"}, {s.falsely, "#c23b32", "#ffffff"}} {
 			if part.n == 0 {
 				continue
 			}

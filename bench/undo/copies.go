@@ -89,12 +89,12 @@ func (copies) after(int, step, string, error) error { return nil }
 func (c copies) undo() string {
 	claim := undone
 	for n := countSteps(c.envPaths) - 1; n >= 0; n-- {
-		claim = worse(claim, c.undoOne(n))
+		claim = worseOf(claim, c.undoOne(n))
 	}
 	return claim
 }
 
-func worse(a, b string) string {
+func worseOf(a, b string) string {
 	order := []string{undone, partly, cannot}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }

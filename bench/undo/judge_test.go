@@ -149,7 +149,7 @@ func TestJudge(t *testing.T) {
 	require.NoError(t, put("src/other.txt", "theirs\n")(w))
 	last := looked(t, w)
 	r := result{claim: undone}
-	tr := &trial{scenario: scenario{}, world: w, result: &r, seen: []snapshot{first, last}, others: last, names: map[string]bool{"file src/other.txt": true}}
+	tr := &trial{scenario: scenario{}, env: w, result: &r, seen: []snapshot{first, last}, others: last, names: map[string]bool{"file src/other.txt": true}}
 	require.NoError(t, tr.judge())
 	require.False(t, r.exact)
 	require.True(t, r.falsely)
@@ -188,10 +188,10 @@ func TestScenariosHaveNames(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	all := []result{
-		{scenario: "edit", way: "remit", exact: true, claim: undone, stored: 20 << 20},
-		{scenario: "edit", way: "git", falsely: true, claim: undone, left: 2},
-		{scenario: "delete", way: "remit", claim: partly, lost: 1, wrong: []string{"file a"}},
-		{scenario: "delete", way: "git", exact: true},
+		{scenario: "edit", method: "remit", exact: true, claim: undone, stored: 20 << 20},
+		{scenario: "edit", method: "git", falsely: true, claim: undone, left: 2},
+		{scenario: "delete", method: "remit", claim: partly, lost: 1, wrong: []string{"file a"}},
+		{scenario: "delete", method: "git", exact: true},
 	}
 	require.Contains(t, table(all), "| **restored exactly** | **1** | **1** |")
 	require.Contains(t, table(all), "| **falsely reported as undone** | **0** | **1** |")

@@ -20,7 +20,7 @@ import (
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == baselineArg {
-		if err := serveStandIn(os.Args[2]); err != nil {
+		if err := serveBaseline(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "undo:", err)
 			os.Exit(1)
 		}

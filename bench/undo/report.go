@@ -16,8 +16,8 @@ import (
 // names returns the methods, in the order in which they ran.
 func names(all []result) (list []string) {
 	for _, r := range all {
-		if !slices.Contains(list, r.way) {
-			list = append(list, r.way)
+		if !slices.Contains(list, r.method) {
+			list = append(list, r.method)
 		}
 	}
 	return list
@@ -25,10 +25,10 @@ func names(all []result) (list []string) {
 
 // sum is the result of one method for all side effects.
 type sum struct {
-	runs, exact, inTime, falsely, honest  int
-	foreign, lost, left, doubled, refused int
-	stored                                int64
-	worked, undoing                       time.Duration
+	runs, exact, inTime, falsely, reported int
+	foreign, lost, left, doubled, refused  int
+	stored                                 int64
+	worked, undoing                        time.Duration
 }
 
 func sums(all []result, way string) (s sum) {
@@ -38,14 +38,14 @@ func sums(all []result, way string) (s sum) {
 		}
 	}
 	for _, r := range all {
-		if r.way != way {
+		if r.method != way {
 			continue
 		}
 		s.runs++
 		add(&s.exact, r.exact)
 		add(&s.inTime, r.exact && r.inTime)
 		add(&s.falsely, r.falsely)
-		add(&s.honest, !r.exact && !r.falsely)
+		add(&s.reported, !r.exact && !r.falsely)
 		add(&s.refused, r.noEffect)
 		s.foreign, s.lost, s.left, s.doubled = s.foreign+r.foreign, s.lost+r.lost, s.left+min(r.left, 1), s.doubled+r.doubled
 		s.stored += r.stored
@@ -70,7 +70,7 @@ func table(all []result) string {
 	line("side effects", count(func(s sum) int { return s.runs }))
 	line("**restored exactly**", func(s sum) string { return fmt.Sprintf("**%d**", s.exact) })
 	line("and with the times of all files", count(func(s sum) int { return s.inTime }))
-	line("not restored, and reported", count(func(s sum) int { return s.honest }))
+	line("not restored, and reported", count(func(s sum) int { return s.reported }))
 	line("**falsely reported as undone**", func(s sum) string { return fmt.Sprintf("**%d**", s.falsely) })
 	line("with effects left over", count(func(s sum) int { return s.left }))
 	line("foreign things destroyed", count(func(s sum) int { return s.foreign }))
@@ -97,7 +97,7 @@ func table(all []result) string {
 func median(all []result, way string, get func(r result) time.Duration) time.Duration {
 	var list []time.Duration
 	for _, r := range all {
-		if r.way == way {
+		if r.method == way {
 			list = append(list, get(r))
 		}
 	}
@@ -123,7 +123,7 @@ func details(all []result) string {
 		b.WriteString("| **" + s.name + "**: " + s.about)
 		for _, way := range names(all) {
 			for _, r := range all {
-				if r.scenario == s.name && r.way == way {
+				if r.scenario == s.name && r.method == way {
 					b.WriteString(" | " + r.cell())
 				}
 			}
@@ -211,7 +211,7 @@ func effectsPage(all []result) string {
 func misses(all []result) string {
 	var b strings.Builder
 	for _, r := range all {
-		if r.way != "remit" || r.exact && !r.noEffect {
+		if r.method != "remit" || r.exact && !r.noEffect {
 			continue
 		}
 		what := "was not restored, and remit reported it: " + r.claim

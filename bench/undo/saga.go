@@ -241,7 +241,7 @@ func (s *saga) undo() string {
 		claim = cannot
 	}
 	for _, c := range slices.Backward(s.steps) {
-		claim = worse(claim, c.run())
+		claim = worseOf(claim, c.run())
 	}
 	s.steps = nil // a compensation runs once
 	return claim

@@ -23,7 +23,7 @@ func sql1(statement string) []step { return []step{{Do: "sql", Script: statement
 
 // scenarios returns the side effects, simple ones first.
 func scenarios() []scenario {
-	return append(append(append(fileEffects(), programEffects()...), otherEffects()...), mishaps()...)
+	return append(append(append(fileEffects(), programEffects()...), otherEffects()...), failureScenarios()...)
 }
 
 func fileEffects() []scenario {
@@ -150,7 +150,7 @@ func put(name, content string) func(*testEnv) error {
 	return func(w *testEnv) error { return os.WriteFile(w.path(name), []byte(content), 0o644) }
 }
 
-func mishaps() []scenario {
+func failureScenarios() []scenario {
 	main := edit("src/main.txt", "two", "2")
 	return []scenario{
 		{name: "killed in a script", about: "kill -9 during a program, after one changed file of two", steps: shell("echo x > README.md; sleep 31.4159; echo y > src/main.txt"), kill: 1, when: asleep},

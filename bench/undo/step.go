@@ -40,7 +40,7 @@ type envPaths struct {
 	Database  string `json:"database"`
 	Service   string `json:"service"`
 	Store     string `json:"store"` // for its own data
-	Way       string `json:"way"`
+	Method    string `json:"way"`
 }
 
 // act executes a step like an agent's tool. All baselines share it.

@@ -30,9 +30,9 @@ type scenario struct {
 
 // result is the result of a scenario with one method.
 type result struct {
-	scenario, way, claim string
+	scenario, method, claim string
 
-	told     []string // of each step
+	messages []string // of each step
 	exact    bool     // the world is as expected
 	inTime   bool     // and so are the times of files
 	foreign  int      // another actor's items that changed
@@ -49,7 +49,7 @@ type result struct {
 
 // try runs a scenario in a new world.
 func try(s scenario, c methodFactory, dir string) (r result, err error) {
-	r = result{scenario: s.name, way: c.name}
+	r = result{scenario: s.name, method: c.name}
 	w, err := newTestEnv(dir, s.small)
 	if err != nil {
 		return r, err
@@ -64,11 +64,11 @@ func try(s scenario, c methodFactory, dir string) (r result, err error) {
 			return r, err
 		}
 	}
-	t := &trial{scenario: s, world: w, factory: c, result: &r, others: snapshot{}, names: map[string]bool{}}
+	t := &trial{scenario: s, env: w, factory: c, result: &r, others: snapshot{}, names: map[string]bool{}}
 	if err := t.work(); err != nil {
 		return r, err
 	}
-	defer t.way.close()
+	defer t.method.close()
 	r.stored = size(w.store)
 	began := time.Now()
 	r.claim = t.takeBack()
@@ -79,9 +79,9 @@ func try(s scenario, c methodFactory, dir string) (r result, err error) {
 // trial is a running scenario.
 type trial struct {
 	scenario
-	world   *testEnv
+	env     *testEnv
 	factory methodFactory
-	way     undoMethod
+	method  undoMethod
 	result  *result
 	seen    []snapshot      // before the first step, and after each step with the other actor's change
 	others  snapshot        // the other actor's items, as that actor left them
@@ -89,26 +89,26 @@ type trial struct {
 }
 
 func (t *trial) work() error {
-	first, err := t.world.look()
+	first, err := t.env.look()
 	if err != nil {
 		return err
 	}
 	t.seen = append(t.seen, first)
 	began := time.Now()
-	mine := filepath.Join(t.world.store, "mine")
+	mine := filepath.Join(t.env.store, "mine")
 	if err := os.Mkdir(mine, 0o700); err != nil {
 		return err
 	}
-	if t.way, err = t.factory.begin(t.world, mine); err != nil {
+	if t.method, err = t.factory.begin(t.env, mine); err != nil {
 		return err
 	}
 	for i, s := range t.steps {
-		t.result.told = append(t.result.told, t.one(i, s))
+		t.result.messages = append(t.result.messages, t.one(i, s))
 		t.result.worked += time.Since(began)
 		if err := t.somebodyElse(i); err != nil {
 			return err
 		}
-		now, err := t.world.look()
+		now, err := t.env.look()
 		if err != nil {
 			return err
 		}
@@ -116,9 +116,9 @@ func (t *trial) work() error {
 		began = time.Now()
 	}
 	if t.between {
-		t.way.killIn(func() string { return "" }, func() {})
+		t.method.killIn(func() string { return "" }, func() {})
 	}
-	t.way.end()
+	t.method.end()
 	t.result.worked += time.Since(began)
 	return nil
 }
@@ -127,23 +127,23 @@ func (t *trial) one(i int, s step) string {
 	if t.kill == i+1 {
 		began := make(chan struct{})
 		if s.Do == "post" {
-			t.world.service.mu.Lock()
-			t.world.service.hold = began
-			t.world.service.mu.Unlock()
+			t.env.service.mu.Lock()
+			t.env.service.hold = began
+			t.env.service.mu.Unlock()
 		}
-		return t.way.killIn(func() string { return t.way.do(s) }, func() { t.when(t.world, began) })
+		return t.method.killIn(func() string { return t.method.do(s) }, func() { t.when(t.env, began) })
 	}
 	if t.lose && i == len(t.steps)-1 {
-		t.world.service.mu.Lock()
-		t.world.service.drop = true
-		t.world.service.mu.Unlock()
-		said := t.way.do(s)
+		t.env.service.mu.Lock()
+		t.env.service.drop = true
+		t.env.service.mu.Unlock()
+		said := t.method.do(s)
 		if said == failed { // an agent repeats a failed step; it must not repeat an unknown one
-			said = t.way.do(s)
+			said = t.method.do(s)
 		}
 		return said
 	}
-	return t.way.do(s)
+	return t.method.do(s)
 }
 
 // somebodyElse makes another actor's change after a step. The changed items
@@ -171,14 +171,14 @@ func (t *trial) somebodyElse(i int) error {
 	if do == nil {
 		return nil
 	}
-	before, err := t.world.look()
+	before, err := t.env.look()
 	if err != nil {
 		return err
 	}
-	if err := do(t.world); err != nil {
+	if err := do(t.env); err != nil {
 		return err
 	}
-	after, err := t.world.look()
+	after, err := t.env.look()
 	if err != nil {
 		return err
 	}
@@ -193,9 +193,9 @@ func (t *trial) somebodyElse(i int) error {
 }
 
 func (t *trial) takeBack() string {
-	w := t.way
+	w := t.method
 	if t.undoCut != nil {
-		cut := t.undoCut(t.world)
+		cut := t.undoCut(t.env)
 		w.killIn(w.undo, cut)
 	}
 	switch t.ask {
@@ -236,7 +236,7 @@ func (t *trial) expected() snapshot {
 
 // judge compares the world with the expected one.
 func (t *trial) judge() error {
-	now, err := t.world.look()
+	now, err := t.env.look()
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (p targetPlace) run(who func() cli.Caller, args ...string) (code int, out, 
 
 func (p targetPlace) runAs(change func(*cli.Env), args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	w := testWorld(strings.NewReader(""), &o, &e)
+	w := testEnv(strings.NewReader(""), &o, &e)
 	w.Username = func() (string, error) { return "boss", nil }
 	change(&w)
 	code = run(context.Background(), args, w)

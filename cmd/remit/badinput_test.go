@@ -21,12 +21,12 @@ import (
 
 // bad is one thing that is wrong, at one door.
 type bad struct {
-	door, fault string
-	args        []string
-	script      string            // for run: its one line
-	policy      string            // a module, for the commands that take one
-	input       string            // of policy eval
-	files       map[string]string // in the folder that {dir} stands for
+	command, fault string
+	args           []string
+	script         string            // for run: its one line
+	policy         string            // a module, for the commands that take one
+	input          string            // of policy eval
+	files          map[string]string // in the folder that {dir} stands for
 }
 
 // faultyJSON are the ways in which an object can be read in two ways, or is not
@@ -49,7 +49,7 @@ func faultyJSON(door, before, key, value, after string, build func(b bad, text s
 		"12 comment":             fmt.Sprintf(`/* */"%s":%s`, key, value),
 		"13 something after it":  fmt.Sprintf(`"%s":%s}{`, key, value),
 	} {
-		cases = append(cases, build(bad{door: door, fault: fault}, before+text+after))
+		cases = append(cases, build(bad{command: door, fault: fault}, before+text+after))
 	}
 	return cases
 }
@@ -63,11 +63,11 @@ func badCases() (cases []bad) {
 		return b
 	})...)
 	for _, name := range []string{"File_read", "file_reed", "fіle_read", "file read", "", "file_read ", "tool://file_read"} {
-		cases = append(cases, line(bad{door: "a tool's name", fault: fmt.Sprintf("%+q", name)}, fmt.Sprintf(`{"tool":%q,"args":{"path":"a.txt"}}`, name)))
+		cases = append(cases, line(bad{command: "a tool's name", fault: fmt.Sprintf("%+q", name)}, fmt.Sprintf(`{"tool":%q,"args":{"path":"a.txt"}}`, name)))
 	}
 	for _, path := range []string{"../a", "/etc/passwd", "a/../b", "a//b", "a/", "", ".", "a\x00b", ".remit-stage-1", strings.Repeat("a", 9000), "link"} {
 		text, _ := json.Marshal(path)
-		cases = append(cases, line(bad{door: "a path", fault: cli.Clip(fmt.Sprintf("%+q", path), 24)}, fmt.Sprintf(`{"tool":"file_read","args":{"path":%s}}`, text)))
+		cases = append(cases, line(bad{command: "a path", fault: cli.Clip(fmt.Sprintf("%+q", path), 24)}, fmt.Sprintf(`{"tool":"file_read","args":{"path":%s}}`, text)))
 	}
 	for _, flags := range [][]string{
 		{"--root", "docs"},
@@ -83,15 +83,15 @@ func badCases() (cases []bad) {
 		{"--policy", ""},
 		{"--jsno"},
 	} {
-		cases = append(cases, bad{door: "a flag of run", fault: strings.Join(flags, " "), args: append([]string{"run", "{script}"}, flags...), script: `{"tool":"file_list","args":{}}`})
+		cases = append(cases, bad{command: "a flag of run", fault: strings.Join(flags, " "), args: append([]string{"run", "{script}"}, flags...), script: `{"tool":"file_list","args":{}}`})
 	}
 	for _, id := range []string{"", "t_1", "c_000000000000", "T_000000000000", "nonsense", "t_\x1b[2J"} {
 		for _, verb := range []string{"show", "revert", "redo", "resume", "approve"} {
-			cases = append(cases, bad{door: "an id, for " + verb, fault: fmt.Sprintf("%+q", id), args: []string{verb, id}})
+			cases = append(cases, bad{command: "an id, for " + verb, fault: fmt.Sprintf("%+q", id), args: []string{verb, id}})
 		}
 	}
 	for _, head := range []string{"1", "x:sha256:" + strings.Repeat("0", 64), "-1:sha256:" + strings.Repeat("0", 64), "1:md5:00", "1:sha256:00", "999:sha256:" + strings.Repeat("0", 64)} {
-		cases = append(cases, bad{door: "a head", fault: head, args: []string{"fsck", "--head", head}})
+		cases = append(cases, bad{command: "a head", fault: head, args: []string{"fsck", "--head", head}})
 	}
 	for fault, text := range map[string]string{
 		"no package":       "allow contains \"x\" if true\n",
@@ -105,14 +105,14 @@ func badCases() (cases []bad) {
 		"an empty file":    "",
 		"two kinds of set": "package remit\n\nallow := true\n",
 	} {
-		cases = append(cases, bad{door: "a policy", fault: fault, args: []string{"policy", "check", "{policy}"}, policy: text})
+		cases = append(cases, bad{command: "a policy", fault: fault, args: []string{"policy", "check", "{policy}"}, policy: text})
 	}
 	for fault, files := range map[string]map[string]string{
 		"journal.db is text":    {"journal.db": "not a database, and long enough to look like one: " + strings.Repeat("x", 200)},
 		"journal.db is another": {"journal.db": "SQLite format 3\x00" + strings.Repeat("\x00", 200)},
 	} {
 		for _, verb := range []string{"log", "fsck"} {
-			cases = append(cases, bad{door: "a journal, for " + verb, fault: fault, args: []string{verb, "--state", "{dir}"}, files: files})
+			cases = append(cases, bad{command: "a journal, for " + verb, fault: fault, args: []string{verb, "--state", "{dir}"}, files: files})
 		}
 	}
 	return cases
@@ -126,7 +126,7 @@ func TestBadInputAtEveryDoor(t *testing.T) {
 	answers := map[string]string{}
 	var keys []string
 	for _, c := range badCases() {
-		key := c.door + ": " + c.fault
+		key := c.command + ": " + c.fault
 		require.NotContains(t, answers, key)
 		answers[key] = c.answer(t)
 		keys = append(keys, key)
@@ -191,8 +191,8 @@ func (c bad) answer(t *testing.T) string {
 		}
 		real = append(real, a)
 	}
-	if strings.HasPrefix(c.door, "an id") || strings.HasPrefix(c.door, "a head") { // of a journal that there is
-		w := testWorld(strings.NewReader(`{"tool":"file_list","args":{}}`), io.Discard, io.Discard)
+	if strings.HasPrefix(c.command, "an id") || strings.HasPrefix(c.command, "a head") { // of a journal that there is
+		w := testEnv(strings.NewReader(`{"tool":"file_list","args":{}}`), io.Discard, io.Discard)
 		require.Zero(t, run(t.Context(), []string{"run", "--state", state, "--workspace", workspace, "-"}, w))
 	}
 	var out, errs bytes.Buffer
@@ -203,12 +203,12 @@ func (c bad) answer(t *testing.T) string {
 	if args[0] != "policy" && !has("--workspace") {
 		real = append(real, "--workspace", workspace)
 	}
-	w := testWorld(nil, &out, &errs)
+	w := testEnv(nil, &out, &errs)
 	w.Username = func() (string, error) { return "somebody", nil }
 	code := run(t.Context(), real, w)
-	require.NotZero(t, code, "%s: %s\n%s", c.door, c.fault, out.String())
-	damaged := strings.HasPrefix(c.door, "a journal") || strings.HasPrefix(c.fault, "999:")
-	require.Equal(t, damaged, code == int(cli.ExitInternal), "%s: %s: %s", c.door, c.fault, errs.String())
+	require.NotZero(t, code, "%s: %s\n%s", c.command, c.fault, out.String())
+	damaged := strings.HasPrefix(c.command, "a journal") || strings.HasPrefix(c.fault, "999:")
+	require.Equal(t, damaged, code == int(cli.ExitInternal), "%s: %s: %s", c.command, c.fault, errs.String())
 	require.NotContains(t, out.String()+errs.String(), "\x1b")
 	kept, err := os.ReadFile(filepath.Join(workspace, "a.txt"))
 	require.NoError(t, err)

@@ -110,7 +110,7 @@ func TestSpoiledState(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(workspace, "a.txt"), []byte(content), 0o600))
 			require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"a.txt","content":"new"}}`+"\n"), 0o600))
 			at := []string{"--workspace", workspace, "--state", state}
-			require.Zero(t, run(t.Context(), append([]string{"run", script}, at...), testWorld(nil, io.Discard, io.Discard)))
+			require.Zero(t, run(t.Context(), append([]string{"run", script}, at...), testEnv(nil, io.Discard, io.Discard)))
 			require.NoError(t, s.spoil(state))
 			require.NoError(t, os.WriteFile(filepath.Join(workspace, "a.txt"), []byte("as it is"), 0o600))
 			before := sizes(t, state)
@@ -127,7 +127,7 @@ func TestSpoiledState(t *testing.T) {
 				{"run", script},
 			} {
 				var out, errs bytes.Buffer
-				w := testWorld(nil, &out, &errs)
+				w := testEnv(nil, &out, &errs)
 				w.Username = func() (string, error) { return "somebody", nil }
 				code := run(t.Context(), append(args, at...), w)
 				want := s.says
@@ -174,5 +174,5 @@ func sizes(t *testing.T, dir string) map[string]int64 {
 
 // backThere is the advice for a journal in STATE that lacks something.
 func backThere() string {
-	return state.RestoreHint(&state.Workspace{GivenFlags: []string{"--state", "STATE"}})
+	return state.RestoreHint(&state.Workspace{HintFlags: []string{"--state", "STATE"}})
 }

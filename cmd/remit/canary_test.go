@@ -69,19 +69,19 @@ func filesOf(t *testing.T, dir string) map[string][]byte {
 	return all
 }
 
-// parrots are services that repeat the credential that they are sent, in every form,
+// echoServers are services that repeat the credential that they are sent, in every form,
 // wherever an answer has room for it.
-type parrots struct {
+type echoServers struct {
 	t     *testing.T
 	state string
 
-	mu     sync.Mutex
-	leaked []string // found in the state folder while a call was under way
-	wal    bool
-	said   int
+	mu        sync.Mutex
+	leaked    []string // found in the state folder while a call was under way
+	wal       bool
+	responses int
 }
 
-func (p *parrots) serve(w http.ResponseWriter, r *http.Request) {
+func (p *echoServers) serve(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	files := filesOf(p.t, p.state)
@@ -95,7 +95,7 @@ func (p *parrots) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if value != "" {
-		p.said++
+		p.responses++
 	}
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Etag", fmt.Sprintf("%q", hex.EncodeToString([]byte(value))+r.URL.Path))
@@ -117,7 +117,7 @@ func (p *parrots) serve(w http.ResponseWriter, r *http.Request) {
 // is written to, and what programs wrote.
 func TestCanariesThroughTheCommand(t *testing.T) {
 	workspace, state := testPlace(t)
-	p := &parrots{t: t, state: state}
+	p := &echoServers{t: t, state: state}
 	dir := filepath.Dir(workspace)
 	secrets, credentials, allow, calls := map[string]string{}, []any{}, []string{}, []any{}
 	var script strings.Builder
@@ -153,7 +153,7 @@ func TestCanariesThroughTheCommand(t *testing.T) {
 	written := map[string][]byte{}
 	command := func(args ...string) string {
 		var out, errs bytes.Buffer
-		w := testWorld(strings.NewReader(script.String()), &out, &errs)
+		w := testEnv(strings.NewReader(script.String()), &out, &errs)
 		w.Getenv = os.Getenv
 		code := run(t.Context(), args, w)
 		written["remit "+strings.Join(args, " ")] = fmt.Appendf(nil, "%d %s %s", code, out.String(), errs.String())
@@ -197,6 +197,6 @@ func TestCanariesThroughTheCommand(t *testing.T) {
 	defer p.mu.Unlock()
 	require.Empty(t, p.leaked)
 	require.True(t, p.wal, "the journal's log was looked into too")
-	require.Greater(t, p.said, 4*canaryServices, "the services knew the values")
+	require.Greater(t, p.responses, 4*canaryServices, "the services knew the values")
 	require.Contains(t, string(written["remit log --state "+state]), "make_0")
 }

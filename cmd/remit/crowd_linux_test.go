@@ -54,7 +54,7 @@ func TestCrowd(t *testing.T) {
 			case statcheck.Racing:
 				sessions, calls = 40, 12
 			}
-			c := newCrowd(t, through)
+			c := newClientGroup(t, through)
 			c.tokens(sessions)
 			s := c.start()
 			c.visit(calls)
@@ -77,8 +77,8 @@ func TestCrowd(t *testing.T) {
 // mostOfJournal is how many descriptors its journal may have: two of each of its readers, and its writer's.
 const mostOfJournal = 2*8 + 4
 
-// crowd is everybody who is on one server.
-type crowd struct {
+// clientGroup is everybody who is on one server.
+type clientGroup struct {
 	t       *testing.T
 	seed    uint64
 	through string // the command
@@ -95,8 +95,8 @@ type crowd struct {
 	kinds           map[string]int
 }
 
-func newCrowd(t *testing.T, through string) *crowd {
-	c := &crowd{t: t, seed: killSeed(t), through: through, dir: t.TempDir(), kinds: map[string]int{}}
+func newClientGroup(t *testing.T, through string) *clientGroup {
+	c := &clientGroup{t: t, seed: killSeed(t), through: through, dir: t.TempDir(), kinds: map[string]int{}}
 	require.NoError(t, os.Mkdir(c.at("ws"), 0o755))
 	require.NoError(t, os.WriteFile(c.at("own.rego"), []byte(ownFolders), 0o600))
 	peer, err := exec.LookPath("peer")
@@ -130,10 +130,10 @@ ask contains "a letter is read by a person first" if {
 }
 `
 
-func (c *crowd) at(name string) string { return filepath.Join(c.dir, name) }
+func (c *clientGroup) at(name string) string { return filepath.Join(c.dir, name) }
 
 // flags are those of any command of the crowd's server.
-func (c *crowd) flags() []string {
+func (c *clientGroup) flags() []string {
 	f := []string{"--workspace", c.at("ws"), "--state", c.at("state"), "--policy", c.at("own.rego")}
 	for _, name := range []string{"workspace", "lib"} {
 		f = append(f, "--policy", filepath.Join("..", "..", "policies", name))
@@ -145,14 +145,14 @@ func (c *crowd) flags() []string {
 }
 
 // tokens makes the sessions.
-func (c *crowd) tokens(n int) {
+func (c *clientGroup) tokens(n int) {
 	for i := range n {
 		who := fmt.Sprintf("p%04d", i)
 		require.NoError(c.t, os.MkdirAll(filepath.Join(c.at("ws"), who, "letters"), 0o755))
 		c.all = append(c.all, newVisitor(c, i, who))
 	}
 	var errs bytes.Buffer
-	a, f := cli.NewApp(testWorld(nil, io.Discard, &errs)), &startup.Flags{}
+	a, f := cli.NewApp(testEnv(nil, io.Discard, &errs)), &startup.Flags{}
 	cmd := &cobra.Command{}
 	serve.AddSessionFlags(a, cmd, f)
 	f.OnAsk = "deny" // nothing is asked here
@@ -172,7 +172,7 @@ func (c *crowd) tokens(n int) {
 }
 
 // wrong notes what must not be.
-func (c *crowd) wrong(format string, args ...any) {
+func (c *clientGroup) wrong(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.wrongs++; len(c.violations) < 20 {
@@ -180,7 +180,7 @@ func (c *crowd) wrong(format string, args ...any) {
 	}
 }
 
-func (c *crowd) count(kind string) {
+func (c *clientGroup) count(kind string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if kind == "" {
@@ -193,18 +193,18 @@ func (c *crowd) count(kind string) {
 
 // What an answer tells of a session: the ids of sessions, transactions and calls, and secrets, which name their owner.
 var (
-	idsTold     = regexp.MustCompile(`\b[stc]_[0-9a-z]{8,}\b`)
-	secretsTold = regexp.MustCompile(`secret-(\d{4})-[0-9a-f]{16}`)
+	idPattern     = regexp.MustCompile(`\b[stc]_[0-9a-z]{8,}\b`)
+	secretPattern = regexp.MustCompile(`secret-(\d{4})-[0-9a-f]{16}`)
 )
 
 // see looks whether an answer holds anything of somebody else. What the request itself held is nothing new.
-func (c *crowd) see(v *visitor, request, answer string) {
-	for _, m := range secretsTold.FindAllStringSubmatch(answer, -1) {
+func (c *clientGroup) see(v *visitor, request, answer string) {
+	for _, m := range secretPattern.FindAllStringSubmatch(answer, -1) {
 		if n, err := strconv.Atoi(m[1]); (err != nil || n != v.n) && !strings.Contains(request, m[0]) {
 			c.wrong("%s was told %s", v.who, m[0])
 		}
 	}
-	for _, id := range idsTold.FindAllString(answer, -1) {
+	for _, id := range idPattern.FindAllString(answer, -1) {
 		if strings.Contains(request, id) {
 			continue
 		}
@@ -215,7 +215,7 @@ func (c *crowd) see(v *visitor, request, answer string) {
 }
 
 // visit has everybody come, work, wait for those who are up to no good, and leave.
-func (c *crowd) visit(calls int) {
+func (c *clientGroup) visit(calls int) {
 	var ready, hostile, all sync.WaitGroup
 	for _, v := range c.all {
 		if v.hostile() {
@@ -247,7 +247,7 @@ func (c *crowd) visit(calls int) {
 }
 
 // check compares what is left behind with what everybody did: the folders, and the journal.
-func (c *crowd) check() {
+func (c *clientGroup) check() {
 	for _, v := range c.all {
 		got := map[string]string{}
 		root := filepath.Join(c.at("ws"), v.who)
@@ -291,7 +291,7 @@ func (c *crowd) check() {
 
 // served is the process that serves.
 type served struct {
-	c      *crowd
+	c      *clientGroup
 	cmd    *exec.Cmd
 	errs   bytes.Buffer
 	count  string // socket
@@ -306,7 +306,7 @@ type counted struct {
 	stacks                  string
 }
 
-func (c *crowd) start() *served {
+func (c *clientGroup) start() *served {
 	program, err := exec.LookPath("counted")
 	require.NoError(c.t, err)
 	s := &served{c: c, count: c.at("count")}

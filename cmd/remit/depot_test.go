@@ -23,7 +23,7 @@ type depot struct {
 	things   map[string]string
 	versions map[string]int
 	keys     map[string]string
-	told     int
+	messages int
 }
 
 // startDepot is for the Setup of scripts.
@@ -60,7 +60,7 @@ func (d *depot) handle(r *http.Request, body string) (path string, status int, a
 	case path == "/":
 		return "", http.StatusOK, d.list()
 	case path == "/chat":
-		d.told++
+		d.messages++
 		return "", http.StatusOK, "{}"
 	case r.Method == http.MethodPost:
 		id := strconv.Itoa(len(d.versions) + 1)
@@ -96,7 +96,7 @@ func (d *depot) list() string {
 		lines = append(lines, path+" "+thing+"\n")
 	}
 	sort.Strings(lines)
-	return strings.Join(lines, "") + fmt.Sprintf("told %d\n", d.told)
+	return strings.Join(lines, "") + fmt.Sprintf("told %d\n", d.messages)
 }
 
 // depotForTests is a client of the depot that nobody asks: depot METHOD PATH [BODY].

@@ -146,7 +146,7 @@ func TestDoctorProbes(t *testing.T) {
 		{"loses attributes", "xattrs", odd{xattrs: map[string][]byte{}, features: all}, doctor.Failing, "it went wrong"},
 	} {
 		t.Run(tt.check+" "+tt.name, func(t *testing.T) {
-			w := testWorld(nil, nil, nil)
+			w := testEnv(nil, nil, nil)
 			w.Host = oddHost{w.Host, tt.root}
 			found, code := diagnose(t, w)
 			got := found["root workspace "+tt.check]
@@ -161,7 +161,7 @@ func TestDoctorProbes(t *testing.T) {
 
 // TestDoctorSaysWhatItLeft: a root where nothing can be removed is told of.
 func TestDoctorSaysWhatItLeft(t *testing.T) {
-	w := testWorld(nil, nil, nil)
+	w := testEnv(nil, nil, nil)
 	w.Host = oddHost{w.Host, odd{lstat: disk.ErrEscape, remove: errors.New("no")}}
 	found, code := diagnose(t, w)
 	require.Equal(t, doctor.Failing, found["root workspace clean"].Is)

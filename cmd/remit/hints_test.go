@@ -55,8 +55,8 @@ func placed(t *testing.T) map[string]bool {
 			walk(sub)
 		}
 	}
-	w := testWorld(strings.NewReader(""), io.Discard, io.Discard)
-	walk(commandTree((cli.NewApp(w))))
+	w := testEnv(strings.NewReader(""), io.Discard, io.Discard)
+	walk(commandTree(cli.NewApp(w)))
 	require.Greater(t, len(found), 15)
 	return found
 }
@@ -68,7 +68,7 @@ func TestHintsNamePlace(t *testing.T) {
 	names := make([]string, 0, len(commands))
 	for name := range commands {
 		names = append(names, regexp.QuoteMeta(name))
-		for flag, p := range map[string]state.Workspace{"--state '/a b'": {GivenFlags: []string{"--state", "/a b"}}, "--workspace w": {GivenFlags: []string{"--workspace", "w"}}} {
+		for flag, p := range map[string]state.Workspace{"--state '/a b'": {HintFlags: []string{"--state", "/a b"}}, "--workspace w": {HintFlags: []string{"--workspace", "w"}}} {
 			require.Contains(t, p.Hint(append(strings.Fields(name), "ID")...), " "+flag)
 		}
 	}

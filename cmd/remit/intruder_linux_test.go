@@ -86,14 +86,14 @@ func attempts() []attempt {
 			return v.status(req), "413"
 		}},
 		{kind: "another's folder", do: func(v, other *visitor) (string, string) {
-			return v.said("file_read", map[string]any{"path": other.who + "/kept.txt"}, nil), notFolder
+			return v.refusalText("file_read", map[string]any{"path": other.who + "/kept.txt"}, nil), notFolder
 		}},
 		{kind: "to write into another's folder", do: func(v, other *visitor) (string, string) {
-			return v.said("file_write", map[string]any{"path": other.who + "/kept.txt", "content": "mine"}, nil), notFolder
+			return v.refusalText("file_write", map[string]any{"path": other.who + "/kept.txt", "content": "mine"}, nil), notFolder
 		}},
 		{kind: "a call in another's transaction", do: func(v, other *visitor) (string, string) {
 			args := map[string]any{"path": v.who + "/x.txt", "content": "x"}
-			return v.said("file_write", args, map[string]any{"_meta": map[string]any{"remit.dev/txn": other.ready.txn}}), notOpen
+			return v.refusalText("file_write", args, map[string]any{"_meta": map[string]any{"remit.dev/txn": other.ready.txn}}), notOpen
 		}},
 		{sealed: true, kind: "to answer by an altered state", do: func(v, _ *visitor) (string, string) {
 			path, state := v.own()
@@ -102,22 +102,22 @@ func attempts() []attempt {
 			if state[middle] == 'A' {
 				changed = "B"
 			}
-			return v.said("file_write", v.letter(path), redeem(state[:middle]+changed+state[middle+1:], "yes")), notState
+			return v.refusalText("file_write", v.readLetter(path), redeem(state[:middle]+changed+state[middle+1:], "yes")), notState
 		}},
 		{sealed: true, kind: "to answer about another input", do: func(v, _ *visitor) (string, string) {
 			_, state := v.own()
-			return v.said("file_write", v.letter("letters/another.txt"), redeem(state, "yes")), notState
+			return v.refusalText("file_write", v.readLetter("letters/another.txt"), redeem(state, "yes")), notState
 		}},
 		{sealed: true, kind: "to answer another's question", do: func(v, other *visitor) (string, string) {
 			other = askedOf(v, other)
-			return v.said("file_write", other.letter(other.ready.path), redeem(other.ready.state, "yes")), notState
+			return v.refusalText("file_write", other.readLetter(other.ready.path), redeem(other.ready.state, "yes")), notState
 		}},
 		{sealed: true, kind: "to answer twice", do: func(v, _ *visitor) (string, string) {
 			path, state := v.own()
-			if first := v.said("file_write", v.letter(path), redeem(state, "no")); !strings.Contains(first, "denied") {
+			if first := v.refusalText("file_write", v.readLetter(path), redeem(state, "no")); !strings.Contains(first, "denied") {
 				return first, "denied"
 			}
-			return v.said("file_write", v.letter(path), redeem(state, "yes")), notMore
+			return v.refusalText("file_write", v.readLetter(path), redeem(state, "yes")), notMore
 		}},
 		{kind: "another's connection", do: func(v, other *visitor) (string, string) {
 			return v.status(v.on(keptOf(v, other).conn, v.request("tools/list", map[string]any{}))), "403"
@@ -138,12 +138,12 @@ func attempts() []attempt {
 	}
 	for _, name := range []string{"txn_commit", "txn_revert", "txn_preview", "txn_status"} {
 		all = append(all, attempt{kind: name + " of another's transaction", do: func(v, other *visitor) (string, string) {
-			return v.said(name, map[string]any{"txn": other.ready.txn}, nil), notOwn
+			return v.refusalText(name, map[string]any{"txn": other.ready.txn}, nil), notOwn
 		}})
 	}
 	for _, name := range []string{"txn_revert", "txn_preview"} {
 		all = append(all, attempt{kind: name + " of another's call", do: func(v, other *visitor) (string, string) {
-			return v.said(name, map[string]any{"call": other.ready.call}, nil), notOwn
+			return v.refusalText(name, map[string]any{"call": other.ready.call}, nil), notOwn
 		}})
 	}
 	return all
@@ -194,8 +194,8 @@ func keptOf(v, other *visitor) *visitor {
 	return other
 }
 
-// said calls a tool that must refuse, and says how it does: nothing, where it does not.
-func (v *visitor) said(name string, args, more map[string]any) string {
+// refusalText calls a tool that must refuse, and says how it does: nothing, where it does not.
+func (v *visitor) refusalText(name string, args, more map[string]any) string {
 	params := map[string]any{"name": name, "arguments": args}
 	maps.Copy(params, more)
 	_, m := v.send(v.request("tools/call", params), "no")
@@ -208,7 +208,7 @@ func (v *visitor) said(name string, args, more map[string]any) string {
 // own is a question to oneself, and its state.
 func (v *visitor) own() (path, state string) {
 	path = fmt.Sprintf("letters/%d.txt", v.r.Uint64())
-	_, m := v.send(v.request("tools/call", map[string]any{"name": "file_write", "arguments": v.letter(path)}), "no")
+	_, m := v.send(v.request("tools/call", map[string]any{"name": "file_write", "arguments": v.readLetter(path)}), "no")
 	if m.Result == nil || m.Result.State == "" {
 		v.c.wrong("%s was not asked: %s", v.who, m.raw)
 		return path, strings.Repeat("A", 100)

@@ -47,7 +47,7 @@ func newJSONPlace(t *testing.T) jsonPlace {
 	require.NoError(t, os.WriteFile(p.input, []byte(shownInput(t)), 0o600))
 	id := func(kind string, flags ...string) string {
 		var out bytes.Buffer
-		run(t.Context(), append(append([]string{"run", "--json", p.script}, flags...), p.at...), jsonWorld(&out))
+		run(t.Context(), append(append([]string{"run", "--json", p.script}, flags...), p.at...), jsonEnv(&out))
 		found := regexp.MustCompile(`"` + kind + `":"([ct]_[^"]+)"`).FindStringSubmatch(out.String())
 		require.NotNil(t, found, out.String())
 		return found[1]
@@ -65,15 +65,15 @@ func newJSONPlace(t *testing.T) jsonPlace {
 	p.done = id("call")
 	p.txn = id("txn")
 	var out bytes.Buffer
-	run(t.Context(), append([]string{"log", "--json", "--txn", p.txn}, p.at...), jsonWorld(&out))
+	run(t.Context(), append([]string{"log", "--json", "--txn", p.txn}, p.at...), jsonEnv(&out))
 	found := regexp.MustCompile(`"session":"(s_[^"]+)"`).FindStringSubmatch(out.String())
 	require.NotNil(t, found, out.String())
 	p.session = found[1]
 	return p
 }
 
-func jsonWorld(out io.Writer) cli.Env {
-	w := testWorld(strings.NewReader("value of a secret"), out, io.Discard)
+func jsonEnv(out io.Writer) cli.Env {
+	w := testEnv(strings.NewReader("value of a secret"), out, io.Discard)
 	w.Username = func() (string, error) { return "somebody", nil }
 	w.OpenTTY = func() (io.ReadWriteCloser, error) {
 		return typed{strings.NewReader("a long phrase\n"), io.Discard}, nil
@@ -163,7 +163,7 @@ func connectedHome(t *testing.T) string {
 	file := filepath.Join(home, ".cursor", "mcp.json")
 	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
 	require.NoError(t, os.WriteFile(file, []byte(`{"mcpServers":{"fs":{"command":"fs"}}}`), 0o600))
-	w := jsonWorld(io.Discard)
+	w := jsonEnv(io.Discard)
 	w.Getenv = func(name string) string { return map[string]string{"HOME": home, "USERPROFILE": home}[name] }
 	require.Zero(t, run(t.Context(), []string{"connect", "cursor"}, w))
 	return home
@@ -197,7 +197,7 @@ func TestJSONEverywhere(t *testing.T) {
 				args = append(args, p.at...)
 			}
 			var out bytes.Buffer
-			w := jsonWorld(&out)
+			w := jsonEnv(&out)
 			w.OutTerminal = true // which changes nothing
 			w.Getenv = func(name string) string { return map[string]string{"HOME": home, "USERPROFILE": home}[name] }
 			run(t.Context(), args, w)
@@ -212,7 +212,7 @@ func TestJSONEverywhere(t *testing.T) {
 			tried++
 		}
 	}
-	visit(commandTree((cli.NewApp(testWorld(nil, io.Discard, io.Discard)))))
+	visit(commandTree(cli.NewApp(testEnv(nil, io.Discard, io.Discard))))
 	require.Greater(t, tried, 15)
 }
 
@@ -220,7 +220,7 @@ func TestJSONEverywhere(t *testing.T) {
 func completions(t *testing.T, words ...string) (offers []string, directive string) {
 	t.Helper()
 	var out bytes.Buffer
-	require.Zero(t, run(t.Context(), append([]string{"__complete"}, words...), jsonWorld(&out)))
+	require.Zero(t, run(t.Context(), append([]string{"__complete"}, words...), jsonEnv(&out)))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for _, l := range lines[:len(lines)-1] {
 		word, _, _ := strings.Cut(l, "\t")
@@ -279,7 +279,7 @@ func TestCompletionScripts(t *testing.T) {
 	t.Parallel()
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		var out bytes.Buffer
-		require.Zero(t, run(t.Context(), []string{"completion", shell}, testWorld(nil, &out, io.Discard)), shell)
+		require.Zero(t, run(t.Context(), []string{"completion", shell}, testEnv(nil, &out, io.Discard)), shell)
 		require.Contains(t, out.String(), "__complete", shell)
 	}
 }
@@ -288,10 +288,10 @@ func TestCompletionScripts(t *testing.T) {
 func TestToolsByName(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"tools", "--json", "file_read"}, testWorld(nil, &out, &errs)))
+	require.Zero(t, run(t.Context(), []string{"tools", "--json", "file_read"}, testEnv(nil, &out, &errs)))
 	require.Equal(t, 1, strings.Count(out.String(), "\n"))
 	out.Reset()
-	require.Equal(t, int(cli.ExitUsage), run(t.Context(), []string{"tools", "file_read", "File_Read"}, testWorld(nil, &out, &errs)))
+	require.Equal(t, int(cli.ExitUsage), run(t.Context(), []string{"tools", "file_read", "File_Read"}, testEnv(nil, &out, &errs)))
 	require.Empty(t, out.String())
 	require.Contains(t, errs.String(), `there is no tool "File_Read"`)
 }

@@ -82,11 +82,11 @@ hold contains "mails leave with the commit" if input.call.effect_class == "pivot
 allow contains "files" if input.access.resource.kind == "file"
 `
 
-type outboxWorld struct{ ws, state, script, policy, box string }
+type outboxSetup struct{ ws, state, script, policy, box string }
 
-func newOutboxWorld(t *testing.T) outboxWorld {
+func newOutboxSetup(t *testing.T) outboxSetup {
 	dir := t.TempDir()
-	w := outboxWorld{filepath.Join(dir, "ws"), filepath.Join(dir, "state"), filepath.Join(dir, "script.jsonl"), filepath.Join(dir, "hold.rego"), filepath.Join(dir, "box")}
+	w := outboxSetup{filepath.Join(dir, "ws"), filepath.Join(dir, "state"), filepath.Join(dir, "script.jsonl"), filepath.Join(dir, "hold.rego"), filepath.Join(dir, "box")}
 	killWorkspace(t, w.ws)
 	require.NoError(t, os.WriteFile(w.script, []byte(outboxScript), 0o600))
 	require.NoError(t, os.WriteFile(w.policy, []byte(outboxPolicy), 0o600))
@@ -95,7 +95,7 @@ func newOutboxWorld(t *testing.T) outboxWorld {
 }
 
 // delivered are the texts in the box, in the order of arrival.
-func (w outboxWorld) delivered(t *testing.T) (texts []string) {
+func (w outboxSetup) delivered(t *testing.T) (texts []string) {
 	data, err := os.ReadFile(w.box)
 	if !errors.Is(err, os.ErrNotExist) {
 		require.NoError(t, err)
@@ -107,7 +107,7 @@ func (w outboxWorld) delivered(t *testing.T) (texts []string) {
 	return texts
 }
 
-func (w outboxWorld) command(t *testing.T, argv ...string) (int, string) {
+func (w outboxSetup) command(t *testing.T, argv ...string) (int, string) {
 	var out bytes.Buffer
 	code := run(context.Background(), argv, cli.Env{
 		In: strings.NewReader(""), Out: &out, Err: &out, Getenv: func(string) string { return "" }, ExtraTools: mailTools(w.box),
@@ -116,7 +116,7 @@ func (w outboxWorld) command(t *testing.T, argv ...string) (int, string) {
 	return code, out.String()
 }
 
-func (w outboxWorld) only(t *testing.T) *revert.Txn {
+func (w outboxSetup) only(t *testing.T) *revert.Txn {
 	j, err := sqlite.Open(t.Context(), w.state)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
@@ -138,9 +138,9 @@ func (w outboxWorld) only(t *testing.T) *revert.Txn {
 // order; `remit resume --at-end commit` sends the rest, and only the one call that was
 // in flight may be left unknown. Before the commit nothing has arrived.
 func TestKilledCommit(t *testing.T) {
-	w := newOutboxWorld(t)
+	w := newOutboxSetup(t)
 	trace := filepath.Join(t.TempDir(), "trace")
-	argv := func(w outboxWorld) []string {
+	argv := func(w outboxSetup) []string {
 		return []string{"run", "--workspace", w.ws, "--state", w.state, "--policy", w.policy, w.script}
 	}
 	require.NoError(t, child(t, 0, trace, argv(w)...))
@@ -157,7 +157,7 @@ func TestKilledCommit(t *testing.T) {
 			continue
 		}
 		kills++
-		w := newOutboxWorld(t)
+		w := newOutboxSetup(t)
 		err := child(t, at, "", argv(w)...)
 		var exit *exec.ExitError
 		require.ErrorAs(t, err, &exit, "killed at point %d, %s", at, points[at-1])

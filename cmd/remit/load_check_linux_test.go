@@ -22,7 +22,7 @@ type loadCheck struct {
 // over too: the journal says that nobody knows.
 var settledStatus = map[string]bool{"done": true, "failed": true, "unknown": true, "timeout": true, "cancelled": true, "denied": true, "invalid": true, "verify_failed": true}
 
-func checkLoad(log []byte, notes []noted) (c loadCheck, err error) {
+func checkLoad(log []byte, notes []sentCall) (c loadCheck, err error) {
 	journaled := map[string]string{}
 	c.outcomes = map[string]int{}
 	lines := bufio.NewScanner(bytes.NewReader(log))
@@ -45,7 +45,7 @@ func checkLoad(log []byte, notes []noted) (c loadCheck, err error) {
 	return c, lines.Err()
 }
 
-func (c *loadCheck) see(n noted, journaled map[string]string) {
+func (c *loadCheck) see(n sentCall, journaled map[string]string) {
 	id := namedCall(n.Session, n.ID)
 	status, known := journaled[id]
 	if n.Status == "" {

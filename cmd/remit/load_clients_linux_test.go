@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// noted is what a client wrote down of one call that it sent.
-type noted struct {
+// sentCall is what a client wrote down of one call that it sent.
+type sentCall struct {
 	Session string `json:"session"`
 	ID      string `json:"id"`               // that the client gave it
 	Call    string `json:"call,omitempty"`   // that the answer gave it
 	Status  string `json:"status,omitempty"` // of the answer; none: there was no answer
 	Why     string `json:"why,omitempty"`    // there was none
-	Brief   bool   `json:"brief,omitempty"`  // the client waited only hangPatience
+	Brief   bool   `json:"brief,omitempty"`  // the client waited only hangTimeout
 	took    time.Duration
 }
 
@@ -34,16 +34,16 @@ type loadClient struct {
 	pause   time.Duration // between two calls, on average
 	r       *rand.Rand
 	http    *http.Client
-	notes   []noted
+	notes   []sentCall
 }
 
-// loadTimeout is how long the gateway waits for a server, and loadPatience how long a
+// loadTimeout is how long the gateway waits for a server, and loadCallTimeout how long a
 // client waits for an answer, also on a machine with much other work. A client waits
-// only hangPatience for an answer of a server that it makes hang, so that call has none.
+// only hangTimeout for an answer of a server that it makes hang, so that call has none.
 const (
-	loadPatience = time.Minute
-	hangPatience = 2 * time.Second
-	loadTimeout  = "4s"
+	loadCallTimeout = time.Minute
+	hangTimeout     = 2 * time.Second
+	loadTimeout     = "4s"
 )
 
 // Each client makes at least leastCalls. Its call crashAt ends a server, and the call
@@ -63,7 +63,7 @@ func (c *loadClient) run(ctx context.Context) {
 	}
 }
 
-func (c *loadClient) call(i int) noted {
+func (c *loadClient) call(i int) sentCall {
 	id := fmt.Sprintf("%d-%d", c.n, i)
 	server := []string{"steady", "steady", "steady", "noisy", "crash", "hang"}[c.r.IntN(6)]
 	name := []string{"read", "read", "write"}[c.r.IntN(3)]
@@ -85,9 +85,9 @@ func (c *loadClient) call(i int) noted {
 			"io.modelcontextprotocol/clientCapabilities": map[string]any{},
 		},
 	}
-	note, patience := noted{Session: c.session, ID: id, Brief: troubled && server == "hang"}, loadPatience
+	note, patience := sentCall{Session: c.session, ID: id, Brief: troubled && server == "hang"}, loadCallTimeout
 	if note.Brief {
-		patience = hangPatience
+		patience = hangTimeout
 	}
 	began := time.Now()
 	m, err := c.post(params, patience)

@@ -64,7 +64,7 @@ func TestLoad(t *testing.T) {
 	took := time.Since(began)
 	stop()
 	memory := l.end()
-	var notes []noted
+	var notes []sentCall
 	for _, c := range l.clients {
 		notes = append(notes, c.notes...)
 	}
@@ -124,7 +124,7 @@ func newLoad(t *testing.T, clients int, pause time.Duration) *load {
 // sessions makes a session for each client.
 func (l *load) sessions(clients int, pause time.Duration) {
 	var errs bytes.Buffer
-	a, f := cli.NewApp(testWorld(nil, io.Discard, &errs)), &startup.Flags{}
+	a, f := cli.NewApp(testEnv(nil, io.Discard, &errs)), &startup.Flags{}
 	cmd := &cobra.Command{}
 	serve.AddSessionFlags(a, cmd, f)
 	f.OnAsk = "deny" // nothing is asked here

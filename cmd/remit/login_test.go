@@ -49,7 +49,7 @@ func newHosted(t *testing.T, rules logintest.Rules) *hosted {
 func (h *hosted) run(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	w := testWorld(strings.NewReader(""), &o, &e)
+	w := testEnv(strings.NewReader(""), &o, &e)
 	w.ErrTerminal = true
 	w.OpenPage = func(page string) error {
 		h.Visit(page)

@@ -168,7 +168,7 @@ func hostForTests() host.Host {
 		if at == id {
 			left--
 			if left == 0 {
-				die()
+				exitAbruptly()
 			}
 		}
 		return nil
@@ -176,8 +176,8 @@ func hostForTests() host.Host {
 	return h
 }
 
-// die ends the process as a power cut would: nothing after it runs.
-func die() {
+// exitAbruptly ends the process as a power cut would: nothing after it runs.
+func exitAbruptly() {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
 		err = self.Kill()

@@ -184,7 +184,7 @@ func TestManyServers(t *testing.T) {
 			require.NoError(t, err)
 			for _, d := range treecheck.Compare(was, is) {
 				if !strings.Contains(d.String(), "directory mtime") { // which no undo restores
-					require.True(t, tellsOf(string(report), d.Path), "%s is told of:\n%s", d, report)
+					require.True(t, reportsPath(string(report), d.Path), "%s is told of:\n%s", d, report)
 				}
 			}
 			if strings.Contains(string(report), "has it open for writing") {
@@ -207,8 +207,8 @@ func TestManyServers(t *testing.T) {
 	}
 }
 
-// tellsOf reports whether a report of a revert tells of a difference: of the path itself, or of a folder that it lies in.
-func tellsOf(report, at string) bool {
+// reportsPath reports whether a report of a revert tells of a difference: of the path itself, or of a folder that it lies in.
+func reportsPath(report, at string) bool {
 	for ; at != "." && at != "/"; at = path.Dir(at) {
 		if regexp.MustCompile(`conflict +` + regexp.QuoteMeta(at) + `\n|[(/ ]` + regexp.QuoteMeta(at) + ` \(new\)`).MatchString(report) {
 			return true

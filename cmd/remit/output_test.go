@@ -43,7 +43,7 @@ func TestAnswersNotWritten(t *testing.T) {
 	require.NoError(t, os.WriteFile(input, []byte(shownInput(t)), 0o600))
 	var ids bytes.Buffer
 	at := []string{"--workspace", workspace, "--state", state}
-	require.Zero(t, run(t.Context(), append([]string{"run", "--json", text}, at...), testWorld(nil, &ids, io.Discard)))
+	require.Zero(t, run(t.Context(), append([]string{"run", "--json", text}, at...), testEnv(nil, &ids, io.Discard)))
 	var first script.Answer
 	require.NoError(t, json.NewDecoder(&ids).Decode(&first))
 	policy := "../../policies/workspace"
@@ -63,7 +63,7 @@ func TestAnswersNotWritten(t *testing.T) {
 		for _, more := range [][]string{nil, {"--json"}} {
 			for _, room := range []int{0, 10} {
 				var errs bytes.Buffer
-				code := run(t.Context(), append(args, more...), testWorld(nil, &full{room}, &errs))
+				code := run(t.Context(), append(args, more...), testEnv(nil, &full{room}, &errs))
 				require.Equal(t, int(cli.ExitInternal), code, "%q %q", args, more)
 				require.Contains(t, errs.String(), "not everything could be written to standard output", "%q", args)
 				require.Contains(t, errs.String(), "no space left on device")
@@ -73,7 +73,7 @@ func TestAnswersNotWritten(t *testing.T) {
 		require.Equal(t, args[0] == "revert", errors.Is(err, os.ErrNotExist), "%q", args)
 	}
 	for _, args := range [][]string{{"--help"}, {"--version"}, {"policy", "schema"}} {
-		require.Equal(t, int(cli.ExitInternal), run(t.Context(), args, testWorld(nil, &full{}, io.Discard)), "%q", args)
+		require.Equal(t, int(cli.ExitInternal), run(t.Context(), args, testEnv(nil, &full{}, io.Discard)), "%q", args)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestWhoReadsHasEnough(t *testing.T) {
 		{append([]string{"revert", "--last"}, at...), "nothing was stopped by it"},
 	} {
 		var errs bytes.Buffer
-		require.Equal(t, int(cli.ExitInternal), run(t.Context(), tt.args, testWorld(nil, leaves{}, &errs)), "%q", tt.args)
+		require.Equal(t, int(cli.ExitInternal), run(t.Context(), tt.args, testEnv(nil, leaves{}, &errs)), "%q", tt.args)
 		require.Contains(t, errs.String(), tt.says)
 		require.Equal(t, tt.says == "", errs.Len() == 0, "%q: %s", tt.args, errs.String())
 	}
@@ -117,7 +117,7 @@ func TestHelpLeadsToExitCodes(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit(commandTree((cli.NewApp(testWorld(nil, io.Discard, io.Discard)))))
+	visit(commandTree(cli.NewApp(testEnv(nil, io.Discard, io.Discard))))
 }
 
 // shownInput is the document that the help of policy eval shows.
@@ -132,9 +132,9 @@ func shownInput(t *testing.T) string {
 
 func TestSampleInput(t *testing.T) {
 	var help, out, errs bytes.Buffer
-	require.Zero(t, run(t.Context(), []string{"policy", "eval", "--help"}, testWorld(nil, &help, io.Discard)))
+	require.Zero(t, run(t.Context(), []string{"policy", "eval", "--help"}, testEnv(nil, &help, io.Discard)))
 	require.Contains(t, help.String(), policy.SampleInput)
-	code := run(t.Context(), []string{"policy", "eval", "--input", "-"}, testWorld(strings.NewReader(shownInput(t)), &out, &errs))
+	code := run(t.Context(), []string{"policy", "eval", "--input", "-"}, testEnv(strings.NewReader(shownInput(t)), &out, &errs))
 	require.Zero(t, code, errs.String())
 	require.Contains(t, out.String(), "allow")
 

@@ -15,7 +15,7 @@ import (
 func says(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	code = run(t.Context(), args, testWorld(nil, &o, &e))
+	code = run(t.Context(), args, testEnv(nil, &o, &e))
 	return code, o.String(), e.String()
 }
 

@@ -23,10 +23,10 @@ func TestProgressOfCommand(t *testing.T) {
 	require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_list","args":{}}`+"\n"), 0o600))
 	for _, terminal := range []bool{true, false} {
 		var out, errs bytes.Buffer
-		w := testWorld(nil, &out, &errs)
+		w := testEnv(nil, &out, &errs)
 		w.OutTerminal, w.ErrTerminal = terminal, terminal
 		if terminal {
-			w.Host = &impatient{Host: w.Host, reached: make(chan struct{}), drawn: make(chan struct{})}
+			w.Host = &progressWaiter{Host: w.Host, reached: make(chan struct{}), drawn: make(chan struct{})}
 		}
 		require.Zero(t, run(t.Context(), []string{"run", "--workspace", workspace, "--state", state, script}, w), errs.String())
 		if !terminal {
@@ -40,15 +40,15 @@ func TestProgressOfCommand(t *testing.T) {
 	}
 }
 
-// impatient is a host on which a second is over as soon as a call executes; the
+// progressWaiter is a host on which a second is over as soon as a call executes; the
 // call waits until that was seen.
-type impatient struct {
+type progressWaiter struct {
 	host.Host
 	reached, drawn chan struct{}
 	seconds        int // asked for by the one goroutine that draws
 }
 
-func (h *impatient) Point(ctx context.Context, id string) error {
+func (h *progressWaiter) Point(ctx context.Context, id string) error {
 	if id == "tool.execute" {
 		close(h.reached)
 		<-h.drawn
@@ -56,7 +56,7 @@ func (h *impatient) Point(ctx context.Context, id string) error {
 	return h.Host.Point(ctx, id)
 }
 
-func (h *impatient) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+func (h *progressWaiter) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	if d != cli.ProgressInterval || cause != nil {
 		return h.Host.WithTimeout(ctx, d, cause)
 	}
@@ -77,7 +77,7 @@ func (h *impatient) WithTimeout(ctx context.Context, d time.Duration, cause erro
 func TestNoColor(t *testing.T) {
 	for value, coloured := range map[string]bool{"": true, "1": false} {
 		var out, errs bytes.Buffer
-		w := testWorld(nil, &out, &errs)
+		w := testEnv(nil, &out, &errs)
 		w.OutTerminal, w.ErrTerminal = true, true
 		w.Getenv = func(name string) string { return map[string]string{"NO_COLOR": value}[name] }
 		require.Zero(t, run(t.Context(), []string{"tools"}, w))

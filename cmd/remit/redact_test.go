@@ -27,7 +27,7 @@ allow contains "everything" if input.access.resource.name != "no.txt"
 	all := map[string]string{}
 	command := func(code int, args ...string) string {
 		var out, errs bytes.Buffer
-		require.Equal(t, code, run(t.Context(), args, testWorld(strings.NewReader(script), &out, &errs)), errs.String())
+		require.Equal(t, code, run(t.Context(), args, testEnv(strings.NewReader(script), &out, &errs)), errs.String())
 		all[strings.Join(args[:1], " ")+strings.Join(args[len(args)-1:], " ")] = out.String() + errs.String()
 		return out.String()
 	}

@@ -76,7 +76,7 @@ func code(text string) string {
 func TestReferenceCommands(t *testing.T) {
 	var verbs []*cobra.Command
 	users := map[string]map[string]int{} // by flag and row: the number of verbs
-	visitVerbs(commandTree(cli.NewApp(testWorld(nil, io.Discard, io.Discard))), func(cmd *cobra.Command) {
+	visitVerbs(commandTree(cli.NewApp(testEnv(nil, io.Discard, io.Discard))), func(cmd *cobra.Command) {
 		verbs = append(verbs, cmd)
 		for _, f := range flagsOf(cmd) {
 			if users[f.Name] == nil {
@@ -191,7 +191,7 @@ func plainDefault(value string) string {
 func TestReferenceMap(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "cli.md"))
 	require.NoError(t, err)
-	for _, cmd := range commandTree(cli.NewApp(testWorld(nil, io.Discard, io.Discard))).Commands() {
+	for _, cmd := range commandTree(cli.NewApp(testEnv(nil, io.Discard, io.Discard))).Commands() {
 		if !cmd.Hidden {
 			require.Regexp(t, `(?m)^remit ([a-z]+ \| )?`+cmd.Name()+`\b`, string(data))
 		}

@@ -30,7 +30,7 @@ func TestRevisionIsOfTheContent(t *testing.T) {
 	revision := func(paths ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
-		require.Equal(t, 0, run(t.Context(), append([]string{"policy", "check", "--json"}, paths...), testWorld(nil, &out, &errs)), out.String()+errs.String())
+		require.Equal(t, 0, run(t.Context(), append([]string{"policy", "check", "--json"}, paths...), testEnv(nil, &out, &errs)), out.String()+errs.String())
 		var c policy.CheckOutput
 		require.NoError(t, json.Unmarshal(out.Bytes(), &c))
 		return c.Revision

@@ -30,7 +30,7 @@ func testPlace(t *testing.T) (workspace, state string) {
 	return workspace, filepath.Join(dir, "state")
 }
 
-func testWorld(in io.Reader, out, errs io.Writer) cli.Env {
+func testEnv(in io.Reader, out, errs io.Writer) cli.Env {
 	return cli.Env{
 		In: in, Out: out, Err: errs, Host: host.Real(),
 		Getenv:   func(string) string { return "" },
@@ -51,7 +51,7 @@ func TestInterrupt(t *testing.T) {
 	var errs bytes.Buffer
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"run", "--workspace", workspace, "--state", state, "--json", "-"}, testWorld(scriptIn, out, &errs))
+		code <- run(ctx, []string{"run", "--workspace", workspace, "--state", state, "--json", "-"}, testEnv(scriptIn, out, &errs))
 		_ = out.Close()
 	}()
 	lines := bufio.NewScanner(answers)
@@ -68,7 +68,7 @@ func TestInterrupt(t *testing.T) {
 	require.Equal(t, int(cli.ExitInternal), <-code)
 
 	var back bytes.Buffer
-	w := testWorld(nil, &back, &errs)
+	w := testEnv(nil, &back, &errs)
 	require.Equal(t, 0, run(t.Context(), []string{"revert", "--state", state, "--last"}, w), errs.String())
 	require.NoFileExists(t, filepath.Join(workspace, "a.txt"))
 }
@@ -100,7 +100,7 @@ func TestReaderGone(t *testing.T) {
 
 func TestPanicIsInternal(t *testing.T) {
 	var errs bytes.Buffer
-	w := testWorld(nil, io.Discard, &errs)
+	w := testEnv(nil, io.Discard, &errs)
 	w.Getenv = func(string) string { panic("of the world") }
 	require.Equal(t, int(cli.ExitInternal), run(t.Context(), []string{"log"}, w))
 	require.Contains(t, errs.String(), "of the world")
@@ -111,7 +111,7 @@ func TestDamagedJournal(t *testing.T) {
 	require.NoError(t, os.Mkdir(state, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(state, "journal.db"), []byte("not a database, but a text"), 0o600))
 	var errs bytes.Buffer
-	require.Equal(t, int(cli.ExitInternal), run(t.Context(), []string{"log", "--state", state}, testWorld(nil, io.Discard, &errs)))
+	require.Equal(t, int(cli.ExitInternal), run(t.Context(), []string{"log", "--state", state}, testEnv(nil, io.Discard, &errs)))
 	require.Contains(t, errs.String(), "remit: ")
 }
 
@@ -124,7 +124,7 @@ func TestColours(t *testing.T) {
 	}{{false, "", false}, {true, "", true}, {true, "1", false}} {
 		workspace, state := testPlace(t)
 		var out bytes.Buffer
-		w := testWorld(strings.NewReader(`{"tool":"file_list","args":{}}`), &out, io.Discard)
+		w := testEnv(strings.NewReader(`{"tool":"file_list","args":{}}`), &out, io.Discard)
 		w.OutTerminal = tt.terminal
 		w.Getenv = func(name string) string {
 			if name == "NO_COLOR" {

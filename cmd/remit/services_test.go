@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shelf is a service that knows who it is talked to by.
-type shelf struct {
+// echoService is a service that knows who it is talked to by.
+type echoService struct {
 	mu    sync.Mutex
 	items map[string]string
 	who   []string
 }
 
-func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *echoService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.who = append(s.who, r.Header.Get("Authorization"))
@@ -54,7 +54,7 @@ const planted = "planted-token-0123456789"
 // reverts them in another run of the command. The secret is in nothing that was
 // written.
 func TestServices(t *testing.T) {
-	s := &shelf{items: map[string]string{}}
+	s := &echoService{items: map[string]string{}}
 	server := httptest.NewServer(s)
 	defer server.Close()
 	workspace, state := testPlace(t)
@@ -82,7 +82,7 @@ allow contains "its token" if { input.access.action == "use"; input.access.resou
 	var all bytes.Buffer
 	command := func(code int, args ...string) string {
 		var out, errs bytes.Buffer
-		w := testWorld(strings.NewReader(script), &out, &errs)
+		w := testEnv(strings.NewReader(script), &out, &errs)
 		w.Getenv = func(name string) string { return map[string]string{"SHELF_TOKEN": planted}[name] }
 		require.Equal(t, code, run(t.Context(), args, w), out.String()+errs.String())
 		all.WriteString(out.String() + errs.String())

@@ -44,7 +44,7 @@ type spoken struct {
 
 func (d *smallDisk) remit(args ...string) spoken {
 	var out, errs bytes.Buffer
-	w := testWorld(nil, &out, &errs)
+	w := testEnv(nil, &out, &errs)
 	w.Username = func() (string, error) { return "kim", nil }
 	code := run(d.t.Context(), append(args, "--workspace", d.work, "--state", d.state), w)
 	return spoken{code, out.String(), errs.String()}
@@ -67,8 +67,8 @@ func (d *smallDisk) fill() {
 	require.NoError(d.t, f.Close())
 }
 
-// crowd leaves no inode.
-func (d *smallDisk) crowd() {
+// fillInodes leaves no inode.
+func (d *smallDisk) fillInodes() {
 	for n := 0; ; n++ {
 		f, err := os.Create(filepath.Join(d.dir, fmt.Sprint("file", n)))
 		if errors.Is(err, syscall.ENOSPC) {
@@ -118,7 +118,7 @@ func TestUndoOnASickDisk(t *testing.T) {
 	})
 	t.Run("no inodes", func(t *testing.T) {
 		d := newSmallDisk(t, "size=20m,nr_inodes=60")
-		d.crowd()
+		d.fillInodes()
 		undone(t, d, "the file system of "+d.state+" has no inodes left: remove files or folders there")
 	})
 	t.Run("read-only", func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestOneDamagedEntry(t *testing.T) {
 	workspace, state := testPlace(t)
 	remit := func(state string, args ...string) spoken {
 		var out, errs bytes.Buffer
-		code := run(t.Context(), append(args, "--workspace", workspace, "--state", state), testWorld(nil, &out, &errs))
+		code := run(t.Context(), append(args, "--workspace", workspace, "--state", state), testEnv(nil, &out, &errs))
 		return spoken{code, out.String(), errs.String()}
 	}
 	for n := range 3 {
@@ -199,7 +199,7 @@ func TestDamagedSession(t *testing.T) {
 	workspace, state := testPlace(t)
 	remit := func(args ...string) spoken {
 		var out, errs bytes.Buffer
-		code := run(t.Context(), append(args, "--workspace", workspace, "--state", state), testWorld(nil, &out, &errs))
+		code := run(t.Context(), append(args, "--workspace", workspace, "--state", state), testEnv(nil, &out, &errs))
 		return spoken{code, out.String(), errs.String()}
 	}
 	for _, line := range []string{

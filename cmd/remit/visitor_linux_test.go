@@ -19,7 +19,7 @@ import (
 // visitor is one session with what it did, which nobody else knows. It speaks one of the two ways of the protocol by itself,
 // without a library that would put right what a server does wrong.
 type visitor struct {
-	c      *crowd
+	c      *clientGroup
 	n      int
 	who    string
 	token  string
@@ -41,7 +41,7 @@ type valuables struct {
 	state, path string // of that
 }
 
-func newVisitor(c *crowd, n int, who string) *visitor {
+func newVisitor(c *clientGroup, n int, who string) *visitor {
 	r := rand.New(rand.NewPCG(c.seed, uint64(n)))
 	return &visitor{
 		c: c, n: n, who: who, secret: fmt.Sprintf("secret-%04d-%016x", n, r.Uint64()), kept: n%2 == 1, r: r, files: map[string]string{},
@@ -310,7 +310,7 @@ func (v *visitor) settleIn() {
 		return
 	}
 	v.ready.path = "letters/first.txt"
-	m := v.call("file_write", v.letter(v.ready.path), nil)
+	m := v.call("file_write", v.readLetter(v.ready.path), nil)
 	if m.Result.Type != "input_required" {
 		v.c.wrong("%s was not asked: %s", v.who, m.raw)
 	}
@@ -323,14 +323,14 @@ func (v *visitor) settleUp() {
 	if v.kept {
 		return
 	}
-	v.done("file_write", v.letter(v.ready.path), redeem(v.ready.state, "yes"))
+	v.done("file_write", v.readLetter(v.ready.path), redeem(v.ready.state, "yes"))
 	v.files[v.ready.path] = v.content(v.ready.path)
 }
 
 // content is what a visitor writes into a file that it writes once.
 func (v *visitor) content(name string) string { return v.secret + " in " + name }
 
-func (v *visitor) letter(name string) map[string]any {
+func (v *visitor) readLetter(name string) map[string]any {
 	return map[string]any{"path": v.who + "/" + name, "content": v.content(name)}
 }
 
@@ -438,13 +438,13 @@ func (v *visitor) takeBack(name string) int {
 // writeLetter is asked about, and says yes or no.
 func (v *visitor) writeLetter() int {
 	name, answer := fmt.Sprintf("letters/%d.txt", v.r.Uint64()), []string{"yes", "no"}[v.r.IntN(2)]
-	m := v.ask("file_write", v.letter(name), nil, answer)
+	m := v.ask("file_write", v.readLetter(name), nil, answer)
 	calls := 1
 	if !v.kept {
 		if m.Result.Type != "input_required" || m.Result.State == "" {
 			v.c.wrong("%s was not asked: %s", v.who, m.raw)
 		}
-		m = v.call("file_write", v.letter(name), redeem(m.Result.State, answer))
+		m = v.call("file_write", v.readLetter(name), redeem(m.Result.State, answer))
 		calls = 2
 	}
 	switch {

@@ -25,7 +25,7 @@ func TestWatchPending(t *testing.T) {
 	out, w := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, p.at("pending", "--watch", "--json"), testWorld(strings.NewReader(""), w, io.Discard))
+		code <- run(ctx, p.at("pending", "--watch", "--json"), testEnv(strings.NewReader(""), w, io.Discard))
 		_ = w.Close()
 	}()
 	lines := bufio.NewScanner(out)
@@ -69,7 +69,7 @@ func TestWatchNothing(t *testing.T) {
 	var out bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, p.at("pending", "--watch", "--json"), testWorld(strings.NewReader(""), &out, w))
+		ended <- run(ctx, p.at("pending", "--watch", "--json"), testEnv(strings.NewReader(""), &out, w))
 		_ = w.Close()
 	}()
 	lines := bufio.NewScanner(errors)

@@ -18,7 +18,7 @@ type callTxn struct {
 	source *source
 	name   string
 	call   *callstate.Call
-	turn   *host.Lock // serializes operations
+	lock   *host.Lock // serializes operations
 
 	open   engine.Tx // nil: not begun, or ended; guarded by turn
 	ended  bool      // guarded by turn
@@ -40,7 +40,7 @@ func (d *Database) callTxnOf(call *callstate.Call, fresh bool) *callTxn {
 	if w == nil && fresh {
 		w = &callTxn{
 			driver: d.driver, source: d.source, name: d.name, call: call,
-			turn: host.NewLock(call.Config().Recorder.Host(), "database.operation"),
+			lock: host.NewLock(call.Config().Recorder.Host(), "database.operation"),
 		}
 		d.driver.txns[key] = w
 	}
@@ -49,11 +49,11 @@ func (d *Database) callTxnOf(call *callstate.Call, fresh bool) *callTxn {
 
 // enter begins an operation in the transaction. Abort cancels it.
 func (w *callTxn) enter(ctx context.Context) (context.Context, func(), error) {
-	if err := w.turn.Lock(ctx); err != nil {
+	if err := w.lock.Lock(ctx); err != nil {
 		return nil, nil, err
 	}
 	if w.ended {
-		w.turn.Unlock()
+		w.lock.Unlock()
 		return nil, nil, ctxperm.ErrClosed
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -62,7 +62,7 @@ func (w *callTxn) enter(ctx context.Context) (context.Context, func(), error) {
 	w.driver.mu.Unlock()
 	return ctx, func() {
 		cancel()
-		w.turn.Unlock()
+		w.lock.Unlock()
 	}, nil
 }
 

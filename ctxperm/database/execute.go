@@ -32,7 +32,7 @@ func (d *Database) Execute(ctx context.Context, s Statement, w Page) (Result, er
 	if err != nil {
 		return Result{}, err
 	}
-	release, err := call.Config().Turns.Take(ctx, call.Config().ID, all.String())
+	release, err := call.Config().Locks.Take(ctx, call.Config().ID, all.String())
 	if err != nil {
 		return Result{}, err
 	}

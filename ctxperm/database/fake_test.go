@@ -15,37 +15,37 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-var errBroken = errors.New("broken")
+var errFailing = errors.New("broken")
 
-// broken is a database of one row that fails on demand.
-type broken struct {
+// failingDatabase is a database of one row that fails on demand.
+type failingDatabase struct {
 	engine.Engine
 
-	identity, fate, read, restore error
+	identity, outcomeErr, read, restore error
 
 	is   engine.TxnOutcome
 	now  engine.Image
 	done engine.Outcome
 }
 
-func (b *broken) Scheme() string { return "broken" }
+func (b *failingDatabase) Scheme() string { return "broken" }
 
-func (b *broken) Open(at string) (engine.Engine, string, error) {
+func (b *failingDatabase) Open(at string) (engine.Engine, string, error) {
 	if at == "broken:no" {
-		return nil, "", errBroken
+		return nil, "", errFailing
 	}
 	return b, at, nil
 }
 
-func (b *broken) Close() error { return nil }
+func (b *failingDatabase) Close() error { return nil }
 
-func (b *broken) Identity(context.Context) (string, error) { return "d_1", b.identity }
+func (b *failingDatabase) Identity(context.Context) (string, error) { return "d_1", b.identity }
 
-func (b *broken) Fate(context.Context, engine.TxnMarker) (engine.TxnOutcome, error) {
-	return b.is, b.fate
+func (b *failingDatabase) TxnOutcomeOf(context.Context, engine.TxnMarker) (engine.TxnOutcome, error) {
+	return b.is, b.outcomeErr
 }
 
-func (b *broken) Read(_ context.Context, rows []engine.Ref) ([]engine.Outcome, error) {
+func (b *failingDatabase) Read(_ context.Context, rows []engine.Ref) ([]engine.Outcome, error) {
 	out := make([]engine.Outcome, len(rows))
 	for i := range out {
 		out[i].Now = b.now
@@ -53,7 +53,7 @@ func (b *broken) Read(_ context.Context, rows []engine.Ref) ([]engine.Outcome, e
 	return out, b.read
 }
 
-func (b *broken) Restore(_ context.Context, repairs []engine.RowRestore) ([]engine.Outcome, error) {
+func (b *failingDatabase) Restore(_ context.Context, repairs []engine.RowRestore) ([]engine.Outcome, error) {
 	out := make([]engine.Outcome, len(repairs))
 	for i := range out {
 		out[i] = b.done
@@ -61,8 +61,8 @@ func (b *broken) Restore(_ context.Context, repairs []engine.RowRestore) ([]engi
 	return out, b.restore
 }
 
-// brokenRow returns a change of its row, from 1 to 2.
-func brokenRow(at string) effect.Change {
+// failingRow returns a change of its row, from 1 to 2.
+func failingRow(at string) effect.Change {
 	t := engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}
 	i := inverse{At: at, Mark: engine.TxnMarker{Identity: "d_1", Op: "x"}, Table: t, Was: engine.Image{"i1", "i1"}, Will: engine.Image{"i1", "i2"}}
 	c, _, err := i.change(context.Background(), "main", t.Ref(i.Was), nil)
@@ -73,9 +73,9 @@ func brokenRow(at string) effect.Change {
 	return c
 }
 
-func brokenScheme(t *testing.T, b *broken) scheme {
+func failingScheme(t *testing.T, b *failingDatabase) scheme {
 	t.Helper()
-	d, err := New([]Kind{{}, Kind{b}}, map[string]string{"main": "broken:a"})
+	d, err := New([]Kind{{}, {b}}, map[string]string{"main": "broken:a"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return scheme{d}
@@ -84,22 +84,22 @@ func brokenScheme(t *testing.T, b *broken) scheme {
 // TestBrokenPlan checks that a failure of the database changes no row, and
 // leads to no wrong conclusion about one.
 func TestBrokenPlan(t *testing.T) {
-	for _, b := range []*broken{{identity: errBroken}, {fate: errBroken}, {read: errBroken}} {
+	for _, b := range []*failingDatabase{{identity: errFailing}, {outcomeErr: errFailing}, {read: errFailing}} {
 		b.is, b.now = engine.Committed, engine.Image{"i1", "i2"}
-		s := brokenScheme(t, b)
-		steps, _, err := s.Plan(t.Context(), []effect.Change{brokenRow("broken:a")}, journal.Memory())
+		s := failingScheme(t, b)
+		steps, _, err := s.Plan(t.Context(), []effect.Change{failingRow("broken:a")}, journal.Memory())
 		require.NoError(t, err)
 		require.Equal(t, effect.Failed, steps[0].Plan)
 		require.Contains(t, steps[0].Why, "broken")
-		_, known, err := s.TookEffect(t.Context(), []effect.Change{brokenRow("broken:a")})
+		_, known, err := s.TookEffect(t.Context(), []effect.Change{failingRow("broken:a")})
 		require.Equal(t, b.read == nil, err != nil)
 		require.Equal(t, b.read != nil, known)
 	}
-	s := brokenScheme(t, &broken{read: errBroken})
-	_, err := s.Versions(t.Context(), []effect.Change{brokenRow("broken:a")})
-	require.ErrorIs(t, err, errBroken)
-	_, err = s.Settle(t.Context(), brokenRow("broken:a"))
-	require.ErrorIs(t, err, errBroken)
+	s := failingScheme(t, &failingDatabase{read: errFailing})
+	_, err := s.Versions(t.Context(), []effect.Change{failingRow("broken:a")})
+	require.ErrorIs(t, err, errFailing)
+	_, err = s.Settle(t.Context(), failingRow("broken:a"))
+	require.ErrorIs(t, err, errFailing)
 	_, err = s.Versions(t.Context(), []effect.Change{{Inverse: []byte("x")}})
 	require.Error(t, err)
 }
@@ -110,7 +110,7 @@ func TestBrokenTxnOutcome(t *testing.T) {
 	for is, want := range map[engine.TxnOutcome]struct{ took, known, err bool }{
 		engine.Committed: {true, true, false}, engine.Aborted: {false, true, false}, engine.Running: {false, false, true}, engine.Lost: {false, false, false},
 	} {
-		took, known, err := brokenScheme(t, &broken{is: is}).TookEffect(t.Context(), []effect.Change{brokenRow("broken:a")})
+		took, known, err := failingScheme(t, &failingDatabase{is: is}).TookEffect(t.Context(), []effect.Change{failingRow("broken:a")})
 		require.Equal(t, want, struct{ took, known, err bool }{took, known, err != nil}, "%d", is)
 	}
 }
@@ -119,18 +119,18 @@ func TestBrokenTxnOutcome(t *testing.T) {
 // about restored rows.
 func TestBrokenRestore(t *testing.T) {
 	for _, tt := range []struct {
-		b    broken
+		b    failingDatabase
 		want effect.Outcome
 		why  string
 	}{
-		{broken{}, effect.Restored, ""},
-		{broken{restore: errBroken}, effect.Failed, "broken"},
-		{broken{restore: engine.ErrUndetermined}, effect.Unknown, "is unknown"},
-		{broken{done: engine.Outcome{Why: "in the way"}}, effect.Conflict, "in the way"},
-		{broken{done: engine.Outcome{Why: "disk full", Bad: true}}, effect.Failed, "disk full"},
-		{broken{identity: errBroken}, effect.Failed, "not available"},
+		{failingDatabase{}, effect.Restored, ""},
+		{failingDatabase{restore: errFailing}, effect.Failed, "broken"},
+		{failingDatabase{restore: engine.ErrUndetermined}, effect.Unknown, "is unknown"},
+		{failingDatabase{done: engine.Outcome{Why: "in the way"}}, effect.Conflict, "in the way"},
+		{failingDatabase{done: engine.Outcome{Why: "disk full", Bad: true}}, effect.Failed, "disk full"},
+		{failingDatabase{identity: errFailing}, effect.Failed, "not available"},
 	} {
-		res := brokenScheme(t, &tt.b).Apply(t.Context(), effect.Step{Change: brokenRow("broken:a")}, journal.Memory())
+		res := failingScheme(t, &tt.b).Apply(t.Context(), effect.Step{Change: failingRow("broken:a")}, journal.Memory())
 		require.Equal(t, tt.want, res.Outcome, tt.why)
 		require.Contains(t, res.Why, tt.why)
 	}
@@ -139,34 +139,34 @@ func TestBrokenRestore(t *testing.T) {
 // TestElsewhere checks that an unnamed database is opened at its recorded
 // location, once.
 func TestElsewhere(t *testing.T) {
-	b := &broken{is: engine.Committed, now: engine.Image{"i1", "i2"}}
-	d, err := New([]Kind{Kind{b}}, nil)
+	b := &failingDatabase{is: engine.Committed, now: engine.Image{"i1", "i2"}}
+	d, err := New([]Kind{{b}}, nil)
 	require.NoError(t, err)
 	s := scheme{d}
 	for range 2 {
-		steps, _, err := s.Plan(t.Context(), []effect.Change{brokenRow("broken:a")}, journal.Memory())
+		steps, _, err := s.Plan(t.Context(), []effect.Change{failingRow("broken:a")}, journal.Memory())
 		require.NoError(t, err)
 		require.Equal(t, effect.Restored, steps[0].Plan, steps[0].Why)
 	}
 	require.Len(t, d.others, 1)
-	steps, _, err := s.Plan(t.Context(), []effect.Change{brokenRow("broken:no")}, journal.Memory())
+	steps, _, err := s.Plan(t.Context(), []effect.Change{failingRow("broken:no")}, journal.Memory())
 	require.NoError(t, err)
 	require.Contains(t, steps[0].Why, "--database main=LOCATION")
 	require.NoError(t, d.Close())
-	_, err = New([]Kind{Kind{b}}, map[string]string{"main": "broken:no"})
-	require.ErrorIs(t, err, errBroken)
+	_, err = New([]Kind{{b}}, map[string]string{"main": "broken:no"})
+	require.ErrorIs(t, err, errFailing)
 }
 
 // TestTwice checks that of two changes of one row the last defines the expected
 // version, and the first the restored one.
 func TestTwice(t *testing.T) {
-	b := &broken{is: engine.Committed, now: engine.Image{"i1", "i3"}}
-	first := brokenRow("broken:a")
+	b := &failingDatabase{is: engine.Committed, now: engine.Image{"i1", "i3"}}
+	first := failingRow("broken:a")
 	i := inverse{At: "broken:a", Mark: engine.TxnMarker{Identity: "d_1", Op: "x"}, Table: engine.Table{Name: "t", Cols: []string{"a", "b"}, Key: []int{0}}, Was: engine.Image{"i1", "i2"}, Will: engine.Image{"i1", "i3"}}
 	second, _, err := i.change(t.Context(), "main", i.Table.Ref(i.Was), nil)
 	require.NoError(t, err)
 	second.N = 2
-	steps, _, err := brokenScheme(t, b).Plan(t.Context(), []effect.Change{second, first}, journal.Memory())
+	steps, _, err := failingScheme(t, b).Plan(t.Context(), []effect.Change{second, first}, journal.Memory())
 	require.NoError(t, err)
 	require.Len(t, steps, 1)
 	require.Equal(t, effect.Restored, steps[0].Plan)
@@ -178,12 +178,12 @@ func TestTwice(t *testing.T) {
 type noKeeper struct{ text string }
 
 func (noKeeper) StoreContent(context.Context, io.Reader) (journal.Blob, error) {
-	return journal.Blob{}, errBroken
+	return journal.Blob{}, errFailing
 }
 
 func (k noKeeper) OpenContent(context.Context, effect.BlobRef) (io.ReadCloser, error) {
 	if k.text == "" {
-		return nil, errBroken
+		return nil, errFailing
 	}
 	return io.NopCloser(io.MultiReader(strings.NewReader(k.text), failing{k.text == "cut"})), nil
 }
@@ -192,7 +192,7 @@ type failing struct{ fails bool }
 
 func (f failing) Read([]byte) (int, error) {
 	if f.fails {
-		return 0, errBroken
+		return 0, errFailing
 	}
 	return 0, io.EOF
 }
@@ -203,11 +203,11 @@ func TestNotKept(t *testing.T) {
 	table := engine.Table{Name: "t", Cols: []string{"a"}, Key: []int{0}}
 	i := inverse{At: "broken:a", Mark: engine.TxnMarker{Identity: "d_1", Op: "x"}, Table: table, Was: engine.Image{"t" + strings.Repeat("x", inlineMax)}}
 	_, _, err := i.change(t.Context(), "main", table.Ref(i.Was), noKeeper{})
-	require.ErrorIs(t, err, errBroken)
+	require.ErrorIs(t, err, errFailing)
 	c, blob, err := i.change(t.Context(), "main", table.Ref(i.Was), journal.Memory())
 	require.NoError(t, err)
 	require.NotNil(t, blob)
-	s := brokenScheme(t, &broken{is: engine.Committed})
+	s := failingScheme(t, &failingDatabase{is: engine.Committed})
 	for _, text := range []string{"", "cut", "nonsense"} {
 		_, _, err := s.Plan(t.Context(), []effect.Change{c}, noKeeper{text})
 		require.Error(t, err, text)
@@ -215,7 +215,7 @@ func TestNotKept(t *testing.T) {
 	text, err := canon.Marshal(images{i.Was, i.Will})
 	require.NoError(t, err)
 	_, _, err = s.Plan(t.Context(), []effect.Change{c}, noKeeper{string(text)})
-	require.ErrorIs(t, err, errBroken)
+	require.ErrorIs(t, err, errFailing)
 	before, _, err := s.View(c)
 	require.NoError(t, err)
 	require.Contains(t, before.Lines[0], "too large")

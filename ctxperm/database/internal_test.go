@@ -82,7 +82,7 @@ func TestNotAtHand(t *testing.T) {
 func TestJudge(t *testing.T) {
 	table := engine.Table{Name: "t", Cols: []string{"a"}, Key: []int{0}}
 	one := func(fate engine.TxnOutcome, now engine.Outcome) effect.Outcome {
-		r := &row{inverse: inverse{Table: table, Was: engine.Image{"i1"}, Will: engine.Image{"i2"}}, fate: fate, now: now}
+		r := &row{inverse: inverse{Table: table, Was: engine.Image{"i1"}, Will: engine.Image{"i2"}}, outcome: fate, now: now}
 		r.Pre, r.Post = token(table, r.Was), token(table, r.Will)
 		return judge([]*row{r}, nil).Plan
 	}

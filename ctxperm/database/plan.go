@@ -38,7 +38,7 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 		own := of[name]
 		step := judge(own, failed[own[0]])
 		if step.Plan == effect.Restored {
-			first := slices.IndexFunc(own, func(r *row) bool { return r.fate != engine.Aborted })
+			first := slices.IndexFunc(own, func(r *row) bool { return r.outcome != engine.Aborted })
 			if step.Change, err = own[first].counter(ctx, keep, &blobs); err != nil {
 				return nil, nil, err
 			}
@@ -59,11 +59,11 @@ func judge(own []*row, failed error) effect.Step {
 		return step
 	}
 	step.Change.Pre = own[0].version()
-	if slices.ContainsFunc(own, func(r *row) bool { return r.fate == engine.Running }) {
+	if slices.ContainsFunc(own, func(r *row) bool { return r.outcome == engine.Running }) {
 		step.Plan, step.Why = effect.Unknown, "its transaction has not ended in the database; wait for its end, then revert the call again"
 		return step
 	}
-	happened := slices.DeleteFunc(slices.Clone(own), func(r *row) bool { return r.fate == engine.Aborted })
+	happened := slices.DeleteFunc(slices.Clone(own), func(r *row) bool { return r.outcome == engine.Aborted })
 	if len(happened) == 0 { // the current version is not the call's
 		step.Plan = effect.Already
 		return step

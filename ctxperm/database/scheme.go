@@ -28,8 +28,8 @@ func (scheme) Name() string { return schemeName }
 type row struct {
 	effect.Change
 	inverse
-	fate engine.TxnOutcome
-	now  engine.Outcome
+	outcome engine.TxnOutcome
+	now     engine.Outcome
 }
 
 // batch is the set of rows of one database.
@@ -125,13 +125,13 @@ func (b *batch) loadOutcomes(ctx context.Context) error {
 			continue // a revert: the rows determine its outcome
 		}
 		if _, ok := known[m]; !ok {
-			f, err := b.source.engine.Fate(ctx, m)
+			f, err := b.source.engine.TxnOutcomeOf(ctx, m)
 			if err != nil {
 				return err
 			}
 			known[m] = f
 		}
-		r.fate = known[m]
+		r.outcome = known[m]
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (s scheme) TookEffect(ctx context.Context, changes []effect.Change) (took, 
 			return false, false, err
 		}
 		for _, r := range b.rows {
-			switch r.fate {
+			switch r.outcome {
 			case engine.Committed:
 				took = true
 			case engine.Aborted:

@@ -19,10 +19,10 @@ func (s scheme) View(c effect.Change) (before, after diff.ResourceVersion, err e
 	if err != nil {
 		return before, after, err
 	}
-	return inv.sight(c.Pre, inv.Was), inv.sight(c.Post, inv.Will), nil
+	return inv.resourceVersion(c.Pre, inv.Was), inv.resourceVersion(c.Post, inv.Will), nil
 }
 
-func (i inverse) sight(t effect.Token, image engine.Image) diff.ResourceVersion {
+func (i inverse) resourceVersion(t effect.Token, image engine.Image) diff.ResourceVersion {
 	out := diff.ResourceVersion{Token: t}
 	switch {
 	case t == effect.Absent:

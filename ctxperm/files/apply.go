@@ -244,7 +244,7 @@ func ahead(ctx context.Context, steps []*planStep, keep journal.ContentStore) []
 // drafts reports whether the step restores content that can be synced together
 // with that of others.
 func (t *planStep) drafts() bool {
-	return t.err == nil && t.inv.Will != nil && t.inv.Will.Type == typeFile && len(t.inv.Will.Twin) == 0
+	return t.err == nil && t.inv.Will != nil && t.inv.Will.Type == typeFile && len(t.inv.Will.HardLink) == 0
 }
 
 // run performs the step. If it fails, run settles what it left before the next

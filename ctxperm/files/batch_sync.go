@@ -35,7 +35,7 @@ func wave(n int, at func(i int) (w *swap, folder bool)) int {
 
 // drafts reports whether the draft of an image is content that can be synced
 // together with that of others.
-func (img fileImage) drafts() bool { return img.Type == typeFile && img.twin == "" }
+func (img fileImage) drafts() bool { return img.Type == typeFile && img.hardLink == "" }
 
 // pendingSyncs holds the directories whose names are not durable yet.
 type pendingSyncs struct{ dirs []rootPath }

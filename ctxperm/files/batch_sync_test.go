@@ -130,7 +130,7 @@ func TestCrashesOfWaves(t *testing.T) {
 						require.Empty(t, rep.NotUndone(), about)
 						require.Empty(t, differing(before, w.tree()), about)
 						w.end()
-						if more = c.died; !d.died {
+						if more = c.ended; !d.ended {
 							break
 						}
 					}

@@ -323,17 +323,17 @@ func (s *rootChangeSet) join(wanted []DesiredFile) {
 			first[n] = a.path
 			continue
 		}
-		a.img.twin = first[n]
+		a.img.hardLink = first[n]
 	}
 }
 
 // delta returns the diff of one edit before it is performed.
 func (f *Files) delta(in plannedEdit, a fileEdit) (diff.Delta, error) {
-	before, err := a.was.record(nil).sight(in.change.Pre)
+	before, err := a.was.record(nil).resourceVersion(in.change.Pre)
 	if err != nil {
 		return diff.Delta{}, err
 	}
-	after, err := in.img.record().sight(in.change.Post)
+	after, err := in.img.record().resourceVersion(in.change.Post)
 	if err != nil {
 		return diff.Delta{}, err
 	}
@@ -346,27 +346,27 @@ func (f *Files) delta(in plannedEdit, a fileEdit) (diff.Delta, error) {
 	return diff.Delta{Resource: in.change.Resource, Before: before, After: after}, nil
 }
 
-var errNoTwin = errors.New("there is no such file to share")
+var errNoHardLink = errors.New("there is no such file to share")
 
-// draftTwin makes the draft another name of a file that equals the image. It
+// draftHardLink makes the draft another name of a file that equals the image. It
 // checks before that, because the folder of the draft may let in others than
 // that of the file.
-func (w *swap) draftTwin(ctx context.Context, img fileImage) error {
-	was, err := w.look(ctx, img.twin, hashing)
+func (w *swap) draftHardLink(ctx context.Context, img fileImage) error {
+	was, err := w.look(ctx, img.hardLink, hashing)
 	//mutant:token
 	if err != nil || !was.Token().Same(img.Token()) || !img.mtime.IsZero() && !was.info.Mtime.Equal(img.mtime) {
-		return errors.Join(errNoTwin, err)
+		return errors.Join(errNoHardLink, err)
 	}
 	if err := w.host.Point(ctx, "files.link"); err != nil {
 		return err
 	}
-	if err := w.root.Link(img.twin, w.draft); err != nil {
-		return errors.Join(errNoTwin, err)
+	if err := w.root.Link(img.hardLink, w.draft); err != nil {
+		return errors.Join(errNoHardLink, err)
 	}
 	now, err := w.lstat(ctx, w.draft)
 	//mutant:none only a process that replaces the file between look and link shows it
 	if err == nil && was.same(now) && now.Size == was.info.Size && now.Mtime.Equal(was.info.Mtime) && now.Perm == was.info.Perm && now.Owner == was.info.Owner {
 		return nil
 	}
-	return errors.Join(errNoTwin, err, w.remove(ctx, w.draft))
+	return errors.Join(errNoHardLink, err, w.remove(ctx, w.draft))
 }

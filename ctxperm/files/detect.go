@@ -25,10 +25,10 @@ import (
 type FilePreImage struct {
 	Version // the zero Version: absent; Add fills in the digest of the content
 
-	Path  string
-	Mtime time.Time                     // time of a file or link
-	Open  func() (io.ReadCloser, error) // opens the content of a file
-	Twin  string                        // another name of the file; empty: it had only one
+	Path     string
+	Mtime    time.Time                     // time of a file or link
+	Open     func() (io.ReadCloser, error) // opens the content of a file
+	HardLink string                        // another name of the file; empty: it had only one
 }
 
 // DetectedChanges are changes below some roots that have already happened. They
@@ -44,13 +44,13 @@ type DetectedChanges struct {
 // detectedChange is one path that differs from its pre-image.
 type detectedChange struct {
 	hostRoot
-	path   string
-	was    state
-	now    state
-	open   func() (io.ReadCloser, error)
-	twin   string // another name that the file had
-	blind  bool   // the current state cannot be read
-	change effect.Change
+	path     string
+	was      state
+	now      state
+	open     func() (io.ReadCloser, error)
+	hardLink string // another name that the file had
+	blind    bool   // the current state cannot be read
+	change   effect.Change
 }
 
 // NewDetectedChanges creates an empty set that stores contents in keep.
@@ -111,7 +111,7 @@ func inOrder(a, b detectedChange) int {
 
 // trace compares one path.
 func (s hostRoot) trace(ctx context.Context, b FilePreImage) (t detectedChange, differs bool, err error) {
-	t = detectedChange{hostRoot: s, path: b.Path, was: state{Version: b.Version, info: disk.Info{Mtime: b.Mtime}}, open: b.Open, twin: b.Twin}
+	t = detectedChange{hostRoot: s, path: b.Path, was: state{Version: b.Version, info: disk.Info{Mtime: b.Mtime}}, open: b.Open, hardLink: b.HardLink}
 	if b.Type == typeFile {
 		if t.was.Content, err = digestOf(b.Open); err != nil {
 			return t, false, fmt.Errorf("what it held: %w", err)
@@ -207,7 +207,7 @@ func (t *DetectedChanges) explain(ctx context.Context, root string, one *detecte
 	if !pre.Known() {
 		return invalid(one.path, "it had more attributes than can be recorded")
 	}
-	one.change, err = change(r.String(), newStage(t.host), was.with(one.twin), will, pre, post, nil)
+	one.change, err = change(r.String(), newStage(t.host), was.with(one.hardLink), will, pre, post, nil)
 	return err
 }
 
@@ -292,11 +292,11 @@ func (t *DetectedChanges) preview(ctx context.Context) string {
 }
 
 func (t detectedChange) delta() (diff.Delta, error) {
-	before, err := t.was.record(nil).sight(t.change.Pre)
+	before, err := t.was.record(nil).resourceVersion(t.change.Pre)
 	if err != nil {
 		return diff.Delta{}, err
 	}
-	after, err := t.now.record(nil).sight(t.change.Post)
+	after, err := t.now.record(nil).resourceVersion(t.change.Post)
 	if err != nil {
 		return diff.Delta{}, err
 	}

@@ -30,7 +30,7 @@ type fileEdit struct {
 	img       *fileImage // the target, instead of build
 	removes   bool       // the path is removed
 	seen      disk.Info  // what an earlier check found; zero: not checked yet
-	twin      string     // another name of the file that was found
+	hardLink  string     // another name of the file that was found
 	shared    uint64     // inode that twin also names
 	links     uint64     // number of names of the file
 	elsewhere int        // number of these names outside the root, or otherwise not visible
@@ -109,7 +109,7 @@ func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *fileEdit, made 
 	}
 	img, err := a.build(*a.was, a.blob)
 	if err == nil {
-		img, err = f.born(ctx, a.path, img, made)
+		img, err = f.withOwner(ctx, a.path, img, made)
 	}
 	if err == nil {
 		err = f.site.reversible(ctx, a.path, a.was.Version, img.Version, func(dir string) (disk.Info, error) {
@@ -137,9 +137,9 @@ func (f *Files) intent(ctx context.Context, a *fileEdit, img fileImage, times *f
 		return nil, nil
 	}
 	stage := newStage(f.site.host)
-	was, will := a.was.record(a.blob), img.record().with(img.twin)
+	was, will := a.was.record(a.blob), img.record().with(img.hardLink)
 	if a.was.info.Inode == a.shared { // else another process put another file there meanwhile
-		was = was.with(a.twin)
+		was = was.with(a.hardLink)
 		if was != nil && a.shared != 0 {
 			was.Elsewhere = a.elsewhere
 		}

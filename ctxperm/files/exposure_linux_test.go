@@ -308,7 +308,7 @@ func (w *testEnv) batch(h *hosttest.Host, wanted []files.DesiredFile) error {
 	h.OnPoint = nil
 	b.Close()
 	require.NoError(w.t, c.Close(w.t.Context()))
-	if errors.Is(err, errDead) {
+	if errors.Is(err, errProcessEnded) {
 		return err
 	}
 	lines := append(c.Start(), revert.CallRecord{Call: cfg.ID, Body: &record.Done{Output: []byte("null"), Posts: c.Posts()}}, revert.CallRecord{Body: &record.Committed{}})
@@ -411,7 +411,7 @@ func TestRightsNeverWidenAfterCrash(t *testing.T) {
 		whole.end()
 
 		e, chance := newExposure(t, seed), rand.New(rand.NewPCG(seed, 18))
-		if err := e.batch((&crash{left: 1 + chance.IntN(points)}).on(e.host()), e.wanted); !errors.Is(err, errDead) {
+		if err := e.batch((&crash{left: 1 + chance.IntN(points)}).on(e.host()), e.wanted); !errors.Is(err, errProcessEnded) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		e.check("the first death", e.states[0], after)
@@ -453,14 +453,14 @@ func TestHeldFolder(t *testing.T) {
 		h.OnPoint = func(id string) error {
 			bits = append(bits, look())
 			if id == "files.exchange" {
-				return errDead
+				return errProcessEnded
 			}
 			return nil
 		}
 		require.ErrorIs(t, w.batch(h, []files.DesiredFile{
 			{Path: "d", Version: files.Version{Type: "dir", Perm: 0o705, Owner: own}, Same: true},
 			{Path: "d/a", Version: files.Version{Type: "file", Perm: 0o644, Owner: own}, Mtime: time.Unix(1e9, 0), Open: content("two\n"), Same: true},
-		}), errDead)
+		}), errProcessEnded)
 		require.Equal(t, fs.FileMode(0o700), look())
 		require.NotContains(t, bits, fs.FileMode(0o705))
 		if meddle {

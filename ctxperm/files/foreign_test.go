@@ -172,7 +172,7 @@ func TestInterferenceBeforeCrash(t *testing.T) {
 				_ = w.do(h, a.do)
 				w.revert()
 				m.end("then died at " + strings.Join(c.trace, " "))
-				if more = m.done; !c.died {
+				if more = m.done; !c.ended {
 					break
 				}
 			}
@@ -197,7 +197,7 @@ func TestInterferenceInRevert(t *testing.T) {
 				_, _ = w.revertAs(t.Context(), h)
 				w.revert()
 				m.end("then died at " + strings.Join(c.trace, " "))
-				if more = m.done; !c.died {
+				if more = m.done; !c.ended {
 					break
 				}
 			}
@@ -222,7 +222,7 @@ func TestInterferenceInRecovery(t *testing.T) {
 				require.NoError(t, err)
 				w.revert()
 				m.end("after a death at " + strings.Join(c.trace, " "))
-				first, more = c.died, m.done
+				first, more = c.ended, m.done
 			}
 		}
 	})

@@ -35,8 +35,8 @@ func (s hostRoot) joined(ctx context.Context, all []fileEdit) error {
 			continue
 		}
 		known := names[a.shared]
-		a.twin = leader(known, altered, a.path)
-		if a.twin == "" || altered[a.twin] { // else the rest of the file keeps them
+		a.hardLink = leader(known, altered, a.path)
+		if a.hardLink == "" || altered[a.hardLink] { // else the rest of the file keeps them
 			a.elsewhere = max(0, int(a.links)-len(known))
 		}
 	}

@@ -51,14 +51,14 @@ type record struct {
 	Kept      *effect.BlobRef `json:"kept,omitempty"`
 	Target    []byte          `json:"target,omitempty"`
 	Xattrs    [][2]string     `json:"xattrs,omitempty"`
-	Twin      []byte          `json:"twin,omitempty"`      // path of a name that shares the file
+	HardLink  []byte          `json:"twin,omitempty"`      // path of a name that shares the file
 	Elsewhere int             `json:"elsewhere,omitempty"` // number of the file's names that the root does not show
 }
 
 // with adds another name of the file.
 func (r *record) with(twin string) *record {
 	if r != nil && twin != "" {
-		r.Twin = []byte(twin)
+		r.HardLink = []byte(twin)
 	}
 	return r
 }
@@ -113,11 +113,11 @@ func (r *record) version() (Version, error) {
 	return v, err
 }
 
-func (r *record) twin() string {
+func (r *record) hardLink() string {
 	if r == nil {
 		return ""
 	}
-	return string(r.Twin)
+	return string(r.HardLink)
 }
 
 func (r *record) time() time.Time {
@@ -134,7 +134,7 @@ func (r *record) image(ctx context.Context, keep journal.ContentStore) (fileImag
 		return fileImage{}, err
 	}
 	img := fileImage{Version: v, mtime: r.time()}
-	img.twin = r.twin()
+	img.hardLink = r.hardLink()
 	if v.Type != typeFile {
 		return img, nil
 	}

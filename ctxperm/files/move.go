@@ -33,7 +33,7 @@ type capture struct {
 // Then it creates all entries under the new name, and only then removes the old
 // ones. Times stay; setuid and setgid do not.
 func (f *Files) Move(ctx context.Context, from, to string) error {
-	t, err := f.pair(ctx, from, to, perm.Read, perm.Delete)
+	t, err := f.authorizeTreeAndNames(ctx, from, to, perm.Read, perm.Delete)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (f *Files) Move(ctx context.Context, from, to string) error {
 // copies bits, attributes and the targets of links, but not times, setuid and
 // setgid.
 func (f *Files) Copy(ctx context.Context, from, to string) error {
-	t, err := f.pair(ctx, from, to, perm.Read)
+	t, err := f.authorizeTreeAndNames(ctx, from, to, perm.Read)
 	if err != nil {
 		return err
 	}
@@ -107,8 +107,8 @@ func (f *Files) Copy(ctx context.Context, from, to string) error {
 	return err
 }
 
-// pair authorizes a tree and the new names of its entries.
-func (f *Files) pair(ctx context.Context, from, to string, actions ...perm.Action) (*tree, error) {
+// authorizeTreeAndNames authorizes a tree and the new names of its entries.
+func (f *Files) authorizeTreeAndNames(ctx context.Context, from, to string, actions ...perm.Action) (*tree, error) {
 	if _, err := f.resource(to); err != nil {
 		return nil, err
 	}

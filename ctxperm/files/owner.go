@@ -9,9 +9,9 @@ import (
 	"github.com/remit-dev/remit/internal/disk"
 )
 
-// born completes the image of a new file: its owner, and what its folder
+// withOwner completes the image of a new file: its owner, and what its folder
 // determines. The argument made holds the folders that will exist by then.
-func (f *Files) born(ctx context.Context, path string, img fileImage, made map[string]Version) (fileImage, error) {
+func (f *Files) withOwner(ctx context.Context, path string, img fileImage, made map[string]Version) (fileImage, error) {
 	me := f.site.root.Self().Owner
 	if img.Type == "" || !img.fresh && (img.Owner.Known || !me.Known) {
 		return img, nil

@@ -73,8 +73,8 @@ func looks(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// strangers fails if other users have access to the tree.
-func strangers(t *testing.T, dir string) {
+// requirePrivateTree fails if other users have access to the tree.
+func requirePrivateTree(t *testing.T, dir string) {
 	t.Helper()
 	_ = filepath.WalkDir(dir, func(at string, _ fs.DirEntry, err error) error {
 		var is unix.Stat_t
@@ -188,7 +188,7 @@ func TestAccess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := guarded(t)
-			w.root = &watched{w.root, func() { strangers(t, w.dir) }}
+			w.root = &watched{w.root, func() { requirePrivateTree(t, w.dir) }}
 			before := looks(t, w.dir)
 			require.NoError(t, w.do(w.host(), tt.do))
 			after := looks(t, w.dir)

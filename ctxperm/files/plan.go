@@ -323,7 +323,7 @@ func (s scheme) counter(ctx context.Context, p *plan, times map[string]folderTim
 	if err != nil {
 		return nil, err
 	}
-	c, err := change(p.resource, newStage(s.host), again.record(blob).with(left.Will.twin()), p.was, again.Token(), p.pre(), p.back(ctx, left, times))
+	c, err := change(p.resource, newStage(s.host), again.record(blob).with(left.Will.hardLink()), p.was, again.Token(), p.pre(), p.back(ctx, left, times))
 	if err != nil {
 		return nil, err
 	}

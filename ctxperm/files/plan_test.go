@@ -383,7 +383,7 @@ func TestLinkComesBack(t *testing.T) {
 		_, _ = w.revertAs(t.Context(), c.on(w.host()))
 		require.Empty(t, w.revert().NotUndone(), "died at %v", c.trace)
 		require.Equal(t, before, w.tree())
-		if w.end(); !c.died {
+		if w.end(); !c.ended {
 			return
 		}
 	}

@@ -82,7 +82,7 @@ func TestPowerCutsOfWaves(t *testing.T) {
 					c.left = 1 + rng.IntN(odds)
 				}
 				act(c)
-				if c.died || rng.IntN(2) == 0 {
+				if c.ended || rng.IntN(2) == 0 {
 					w.powerCut(d, rng)
 					cuts++
 				}

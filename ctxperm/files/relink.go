@@ -23,7 +23,7 @@ func sharing(plans []*plan) group {
 // leads returns the plan of the name that p shares its file with, or nil if
 // that name does not change.
 func (g group) leads(p *plan) *plan {
-	if twin := p.was.twin(); twin != "" {
+	if twin := p.was.hardLink(); twin != "" {
 		return g[rootPath{p.root, twin}]
 	}
 	return nil
@@ -54,7 +54,7 @@ func (g group) relink(ctx context.Context) {
 
 // joins reports whether a name must be restored only to share its file again.
 func (g group) joins(ctx context.Context, p *plan) bool {
-	twin := p.was.twin()
+	twin := p.was.hardLink()
 	if twin == "" || p.step.Plan != effect.Already || p.now.Type != typeFile {
 		return false
 	}
@@ -92,7 +92,7 @@ func (t *planStep) linked(ctx context.Context) (effect.Outcome, string) {
 	if will == nil || will.Type != typeFile {
 		return effect.Restored, ""
 	}
-	twin, why := will.twin(), ""
+	twin, why := will.hardLink(), ""
 	if will.Elsewhere > 0 {
 		why = outside(will.Elsewhere)
 	}

@@ -19,13 +19,13 @@ import (
 // fileImage is the target state of a file.
 type fileImage struct {
 	Version
-	mtime   time.Time // zero: the time of the write
-	open    func() (io.ReadCloser, error)
-	fresh   bool    // new: its folder determines a part of its state
-	again   bool    // still the file that it replaces, which a program changed
-	left    Version // the version of the program, with attributes that no program can set
-	retimed bool    // a folder that gets a specific time
-	twin    string  // a file to link to, if that equals the image
+	mtime    time.Time // zero: the time of the write
+	open     func() (io.ReadCloser, error)
+	fresh    bool    // new: its folder determines a part of its state
+	again    bool    // still the file that it replaces, which a program changed
+	left     Version // the version of the program, with attributes that no program can set
+	retimed  bool    // a folder that gets a specific time
+	hardLink string  // a file to link to, if that equals the image
 }
 
 // chunk is the number of bytes written between two scheduling points.
@@ -62,10 +62,10 @@ func (w *swap) prepare(ctx context.Context, img fileImage) error {
 	var err error
 	switch img.Type {
 	case typeFile:
-		if img.twin != "" {
-			err = w.draftTwin(ctx, img)
+		if img.hardLink != "" {
+			err = w.draftHardLink(ctx, img)
 		}
-		if img.twin == "" || errors.Is(err, errNoTwin) {
+		if img.hardLink == "" || errors.Is(err, errNoHardLink) {
 			err = w.draftFile(ctx, img)
 		}
 	case typeDir:

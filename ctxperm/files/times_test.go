@@ -91,7 +91,7 @@ func TestTimesAfterAFailure(t *testing.T) {
 				return nil
 			}
 			if left--; left == 0 {
-				return errDead
+				return errProcessEnded
 			}
 			return nil
 		}

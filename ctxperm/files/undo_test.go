@@ -61,7 +61,7 @@ func TestCrash(t *testing.T) {
 			rep := w.revert()
 			require.Empty(t, rep.NotUndone(), "died at %v", c.trace)
 			require.Equal(t, before, w.tree(), "died at %v", c.trace)
-			if !c.died {
+			if !c.ended {
 				return
 			}
 		}
@@ -101,7 +101,7 @@ func TestCrashOfUndo(t *testing.T) {
 				states++
 				require.Empty(t, rep.NotUndone(), "died at %v, then at %v", c.trace, d.trace)
 				require.Equal(t, before, w.tree(), "died at %v, then at %v", c.trace, d.trace)
-				if first = c.died; !d.died {
+				if first = c.ended; !d.ended {
 					break
 				}
 			}
@@ -128,7 +128,7 @@ func TestCrashOfRecovery(t *testing.T) {
 				states++
 				require.Empty(t, rep.NotUndone(), "died at %v, then at %v", c.trace, d.trace)
 				require.Equal(t, before, w.tree(), "died at %v, then at %v", c.trace, d.trace)
-				if first = c.died; !d.died {
+				if first = c.ended; !d.ended {
 					break
 				}
 			}

@@ -18,13 +18,13 @@ func (s scheme) View(c effect.Change) (before, after diff.ResourceVersion, err e
 	if err != nil {
 		return before, after, err
 	}
-	if before, err = inv.Was.sight(c.Pre); err == nil {
-		after, err = inv.Will.sight(c.Post)
+	if before, err = inv.Was.resourceVersion(c.Pre); err == nil {
+		after, err = inv.Will.resourceVersion(c.Post)
 	}
 	return before, after, err
 }
 
-func (r *record) sight(t effect.Token) (diff.ResourceVersion, error) {
+func (r *record) resourceVersion(t effect.Token) (diff.ResourceVersion, error) {
 	if r == nil {
 		return diff.ResourceVersion{Token: t}, nil
 	}
@@ -53,7 +53,7 @@ func (s scheme) Now(ctx context.Context, resource string) (diff.ResourceVersion,
 	if err != nil {
 		return diff.ResourceVersion{}, err
 	}
-	out, err := st.record(nil).sight(st.Token())
+	out, err := st.record(nil).resourceVersion(st.Token())
 	if err == nil && st.Type == typeFile {
 		out.Kept = &effect.BlobRef{Digest: st.Content, Size: st.info.Size}
 	}

@@ -75,18 +75,18 @@ func (w *testEnv) host() *hosttest.Host {
 // crash is the death of a process: it does nothing more from the n-th point on.
 type crash struct {
 	left  int
-	died  bool
+	ended bool
 	trace []string
 }
 
-var errDead = errors.New("the process is dead")
+var errProcessEnded = errors.New("the process is dead")
 
 func (c *crash) on(h *hosttest.Host) *hosttest.Host {
 	h.OnPoint = func(id string) error {
 		c.trace = append(c.trace, id)
 		if c.left--; c.left <= 0 {
-			c.died = true
-			return errDead
+			c.ended = true
+			return errProcessEnded
 		}
 		return nil
 	}
@@ -138,7 +138,7 @@ func (w *testEnv) do(h *hosttest.Host, act func(ctx context.Context, f *files.Fi
 	require.NoError(w.t, c.Close(w.t.Context()))
 	lines := append(c.Start(), revert.CallRecord{Call: c.Config().ID, Body: &record.Done{Output: []byte("null"), Posts: c.Posts()}})
 	if werr := c.Config().Recorder.Write(w.t.Context(), revert.Write{Records: lines, Durable: true}); werr != nil {
-		require.ErrorIs(w.t, werr, errDead)
+		require.ErrorIs(w.t, werr, errProcessEnded)
 	}
 	return err
 }

@@ -256,7 +256,7 @@ func (h *entrySearch) may(ctx context.Context, a perm.Action, name string) (bool
 	}
 	err = h.Need(ctx, perm.Access(a, text))
 	var denied *callstate.DeniedError
-	if errors.As(err, &denied) && !denied.Broken { // an engine that cannot decide has denied nothing
+	if errors.As(err, &denied) && !denied.PolicyFailed { // an engine that cannot decide has denied nothing
 		h.leave(leftDenied)
 		return false, nil
 	}

@@ -150,9 +150,9 @@ func versionOf(kind string, root disk.Root, w sandbox.OverlayEntry) files.Versio
 			v.Xattrs[key] = value
 		}
 	}
-	if w.Unseen != "" && w.Same {
+	if w.HiddenPrefix != "" && w.Same {
 		if had, err := root.Xattrs(w.Name); err == nil {
-			v.Xattrs = unhide(v.Xattrs, had, w.Unseen)
+			v.Xattrs = unhide(v.Xattrs, had, w.HiddenPrefix)
 		}
 	}
 	return v

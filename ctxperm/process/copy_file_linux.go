@@ -45,7 +45,7 @@ func (r *copyRefresh) make(from, to string, is unix.Stat_t, name string) (shut b
 	default:
 		return false, nil // a socket is useless in a copy, and a device needs privileges
 	}
-	denied, err := dress(from, to, is)
+	denied, err := copyMetadata(from, to, is)
 	if shut = shut || denied; shut && err == nil && is.Mode&unix.S_IFMT == unix.S_IFREG {
 		err = chmod(to, 0)
 	}
@@ -110,9 +110,9 @@ func give(to string, is unix.Stat_t) error {
 	return nil
 }
 
-// dress sets owner, attributes and time of a copy, and the bits unless it is a
+// copyMetadata sets owner, attributes and time of a copy, and the bits unless it is a
 // directory. It reports whether this user may not read the attributes.
-func dress(from, to string, is unix.Stat_t) (denied bool, err error) {
+func copyMetadata(from, to string, is unix.Stat_t) (denied bool, err error) {
 	if err := give(to, is); err != nil {
 		return false, err
 	}

@@ -52,7 +52,7 @@ type diskSyncer struct {
 
 // rootLock gives one call at a time a root.
 type rootLock struct {
-	turn   chan struct{}
+	slot   chan struct{}
 	holder string // a call; under Snapshotter.mu
 	held   int    // how often the call holds it; under Snapshotter.mu
 	file   *os.File
@@ -123,12 +123,12 @@ var errFolderTooLarge = errors.New("the folder is too large for a snapshot")
 // call. The caller must call RecordChanges, and optionally AuthorizeChanges, or
 // Discard.
 type FolderSnapshot struct {
-	keep   *Snapshotter
-	call   *callstate.Call
-	op     *callstate.Op
-	trees  []*folderCopy
-	told   bool
-	traces *files.DetectedChanges
+	keep     *Snapshotter
+	call     *callstate.Call
+	op       *callstate.Op
+	trees    []*folderCopy
+	recorded bool
+	traces   *files.DetectedChanges
 }
 
 // folderCopy is the copy of one folder.
@@ -136,9 +136,9 @@ type folderCopy struct {
 	*snapshotStore
 	usageMarker
 
-	root   disk.Root
-	masked map[string]fileStamp // stamps before the call, by name below the folder
-	unseen record.MaskedFiles   // set by differences
+	root      disk.Root
+	masked    map[string]fileStamp // stamps before the call, by name below the folder
+	untracked record.MaskedFiles   // set by differences
 }
 
 // usageMarker is written beside a copy while a call relies on it.
@@ -214,7 +214,7 @@ func (t Folder) String() string {
 // Discard releases a snapshot if no program has acted. After RecordChanges it
 // does nothing.
 func (h *FolderSnapshot) Discard() {
-	if h == nil || h.told {
+	if h == nil || h.recorded {
 		return
 	}
 	h.release()
@@ -230,7 +230,7 @@ func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err err
 		return nil
 	}
 	defer h.op.Leave()
-	h.told = true
+	h.recorded = true
 	if len(h.trees) == 0 {
 		return nil
 	}
@@ -248,7 +248,7 @@ func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err err
 		}
 	}
 	err = errors.Join(err, fileInternals.Record(ctx, h.traces, h.call))
-	if err = errors.Join(err, h.noteUnseen(ctx)); err != nil {
+	if err = errors.Join(err, h.recordUntracked(ctx)); err != nil {
 		return errors.Join(callstate.ErrOutcomeUnknown, err)
 	}
 	if err := recorder.Host().Point(ctx, "process.told"); err != nil {
@@ -258,22 +258,22 @@ func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err err
 		h.release()
 		return nil
 	}
-	if cfg := h.call.Config(); !cfg.Turns.Then(cfg.ID, h.release) { // only after the journal states that the outcome is unknown
+	if cfg := h.call.Config(); !cfg.Locks.Then(cfg.ID, h.release) { // only after the journal states that the outcome is unknown
 		h.release()
 	}
 	return callstate.ErrOutcomeUnknown
 }
 
-// noteUnseen records the masked names, so that a report can list them. It does
+// recordUntracked records the masked names, so that a report can list them. It does
 // nothing for a call that declares only reads and changed nothing.
-func (h *FolderSnapshot) noteUnseen(ctx context.Context) error {
+func (h *FolderSnapshot) recordUntracked(ctx context.Context) error {
 	if changes, _ := h.traces.Changes(); h.call.Config().Class == effect.Pure && len(changes) == 0 {
 		return nil
 	}
 	var all record.MaskedFiles
 	for _, t := range h.trees {
-		all.Names, all.Changed = append(all.Names, t.unseen.Names...), append(all.Changed, t.unseen.Changed...)
-		all.Came, all.Gone = append(all.Came, t.unseen.Came...), append(all.Gone, t.unseen.Gone...)
+		all.Names, all.Changed = append(all.Names, t.untracked.Names...), append(all.Changed, t.untracked.Changed...)
+		all.Came, all.Gone = append(all.Came, t.untracked.Came...), append(all.Gone, t.untracked.Gone...)
 	}
 	left := 8 // names: enough for a sentence
 	for _, some := range []*[]string{&all.Changed, &all.Came, &all.Gone, &all.Names} {
@@ -362,7 +362,7 @@ func (k *Snapshotter) enter(ctx context.Context, h *FolderSnapshot, trees []Fold
 			return err
 		}
 		cfg := h.call.Config()
-		release, err := cfg.Turns.Take(ctx, cfg.ID, "file://"+name)
+		release, err := cfg.Locks.Take(ctx, cfg.ID, "file://"+name)
 		if err != nil {
 			return err
 		}
@@ -371,7 +371,7 @@ func (k *Snapshotter) enter(ctx context.Context, h *FolderSnapshot, trees []Fold
 		if err != nil {
 			return err
 		}
-		if !cfg.Turns.Then(cfg.ID, leave) {
+		if !cfg.Locks.Then(cfg.ID, leave) {
 			h.op.Then(leave)
 		}
 	}
@@ -384,7 +384,7 @@ func (k *Snapshotter) lock(ctx context.Context, h host.Host, dir, call string) (
 	k.mu.Lock()
 	g := k.rootLocks[dir]
 	if g == nil {
-		g = &rootLock{turn: make(chan struct{}, 1)}
+		g = &rootLock{slot: make(chan struct{}, 1)}
 		k.rootLocks[dir] = g
 	}
 	again := g.held > 0 && g.holder == call
@@ -396,13 +396,13 @@ func (k *Snapshotter) lock(ctx context.Context, h host.Host, dir, call string) (
 		return k.leaving(g), nil
 	}
 	select {
-	case g.turn <- struct{}{}:
+	case g.slot <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	file, err := k.await(ctx, h, dir)
 	if err != nil {
-		<-g.turn
+		<-g.slot
 		return nil, err
 	}
 	k.mu.Lock()
@@ -420,7 +420,7 @@ func (k *Snapshotter) leaving(g *rootLock) func() {
 		k.mu.Unlock()
 		if over {
 			_ = g.file.Close() // unlocks
-			<-g.turn
+			<-g.slot
 		}
 	})
 }

@@ -42,7 +42,7 @@ func (f changeFinder) Find(ctx context.Context, c revert.Call, keep journal.Cont
 		}
 	}
 	changes, blobs := traces.Changes()
-	if !slices.ContainsFunc(changes, func(ch effect.Change) bool { return told(c.Changes, ch) }) {
+	if !slices.ContainsFunc(changes, func(ch effect.Change) bool { return isRecorded(c.Changes, ch) }) {
 		found.Changes, found.Blobs, found.Lost = changes, blobs, strings.Join(lost, "; ")
 	}
 	if len(releases) > 0 {
@@ -55,9 +55,9 @@ func (f changeFinder) Find(ctx context.Context, c revert.Call, keep journal.Cont
 	return found, nil
 }
 
-// told reports whether the call recorded a change, and with it all others,
+// isRecorded reports whether the call recorded a change, and with it all others,
 // before its process died. If so, another process has changed the file since.
-func told(all []effect.Change, ch effect.Change) bool {
+func isRecorded(all []effect.Change, ch effect.Change) bool {
 	return slices.ContainsFunc(all, func(have effect.Change) bool {
 		//mutant:token
 		return have.Resource == ch.Resource && have.Pre.Same(ch.Pre)

@@ -291,7 +291,7 @@ func openStore(at, root string) *snapshotStore {
 	var marks map[string]mark
 	if load(filepath.Join(at, listFile), &marks) == nil {
 		for name, m := range marks {
-			s.seen[name] = m.twin()
+			s.seen[name] = m.entryState()
 		}
 	}
 	return s

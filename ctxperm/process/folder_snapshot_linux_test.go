@@ -335,7 +335,7 @@ func TestMark(t *testing.T) {
 	for name, seen := range one.seen {
 		for _, seen.shut = range []bool{false, true} {
 			for _, seen.fresh = range []bool{false, true} {
-				require.Equal(t, seen, seen.mark().twin(), name)
+				require.Equal(t, seen, seen.mark().entryState(), name)
 			}
 		}
 	}
@@ -348,9 +348,9 @@ func TestRecordedChange(t *testing.T) {
 		return effect.Change{Resource: "file://workspace/f", Pre: pre, Post: post}
 	}
 	all := []effect.Change{one("a", "b"), {Resource: "file://workspace/other", Pre: "b"}}
-	require.True(t, told(all, one("a", "c")))
-	require.False(t, told(all, one("b", "c")))
-	require.False(t, told(nil, one("a", "b")))
+	require.True(t, isRecorded(all, one("a", "c")))
+	require.False(t, isRecorded(all, one("b", "c")))
+	require.False(t, isRecorded(nil, one("a", "b")))
 }
 
 // TestTraces checks that a new file in a folder is a change, and the folder is

@@ -105,7 +105,7 @@ func (t entryState) mark() (m mark) {
 	return m
 }
 
-func (m mark) twin() entryState {
+func (m mark) entryState() entryState {
 	var both [2]fileStamp
 	for i := range both {
 		v := m[stampSize*i:]

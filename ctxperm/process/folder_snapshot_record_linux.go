@@ -32,7 +32,7 @@ func (t *folderCopy) differences(ctx context.Context, d *Driver, now time.Time) 
 	if err != nil {
 		return nil, nil, err
 	}
-	t.unseen = t.compareMasked(masked)
+	t.untracked = t.compareMasked(masked)
 	is, err := t.walk(ctx, hidden)
 	if err != nil {
 		return nil, nil, fmt.Errorf("what was changed in %s cannot be told: %w", Folder{t.Name, t.Folder}, err)
@@ -59,7 +59,7 @@ func (t *folderCopy) differences(ctx context.Context, d *Driver, now time.Time) 
 			if err != nil {
 				return nil, nil, err
 			}
-			b.Path, b.Twin = full, twins[name]
+			b.Path, b.HardLink = full, twins[name]
 			before = append(before, b)
 		}
 	}

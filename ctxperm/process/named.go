@@ -11,8 +11,8 @@ import (
 
 // The rules that the output of a program can reveal.
 const (
-	ruleHidden = "hidden" // a masked name
-	ruleUnseen = "unseen" // a path that programs do not see
+	ruleHidden    = "hidden" // a masked name
+	ruleInvisible = "unseen" // a path that programs do not see
 )
 
 // mostNamed bounds the names that a result lists for one rule.
@@ -28,7 +28,7 @@ func (h *runHandle) named(cmd Cmd, r *Result) {
 		words += "\n" + string(r.Stdout)
 	}
 	r.Restrictions = append(r.Restrictions, h.view.hiddenIn(strings.Join(cmd.Argv, "\n")+"\n"+words)...)
-	r.Restrictions = append(r.Restrictions, h.view.unseenIn(words)...)
+	r.Restrictions = append(r.Restrictions, h.view.hiddenPathsIn(words)...)
 	r.Restrictions = append(r.Restrictions, errorsIn(words+"\n"+r.Signal)...)
 }
 
@@ -80,10 +80,10 @@ func outsideOfPaths(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("'\"`‘’“”()[]{}<>|&;,:=*?$", r)
 }
 
-// unseenIn finds absolute paths that programs do not see, in lines that report
+// hiddenPathsIn finds absolute paths that programs do not see, in lines that report
 // a missing file. It does not check whether they exist, because the program
 // must not learn that.
-func (v view) unseenIn(text string) (all []Restriction) {
+func (v view) hiddenPathsIn(text string) (all []Restriction) {
 	var found []string
 	for line := range strings.Lines(text) {
 		if !mentions(line, "No such file", "not found", "ENOENT", "cannot access", "annot connect", "does not exist", "can't open", "cannot open") {
@@ -99,7 +99,7 @@ func (v view) unseenIn(text string) (all []Restriction) {
 				continue
 			}
 			found = append(found, name)
-			all = append(all, Restriction{ruleUnseen, fmt.Sprintf("%q is outside of what programs see: the roots, the programs and libraries of the system, /tmp, /var/tmp, /dev and /proc", name)})
+			all = append(all, Restriction{ruleInvisible, fmt.Sprintf("%q is outside of what programs see: the roots, the programs and libraries of the system, /tmp, /var/tmp, /dev and /proc", name)})
 		}
 	}
 	return all

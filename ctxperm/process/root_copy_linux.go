@@ -112,9 +112,9 @@ func below(dir, at string) string {
 	return at[len(dir)+1:]
 }
 
-// errUnseen states that this user, and so the program, may not read a name at
+// errUnreadable states that this user, and so the program, may not read a name at
 // all.
-var errUnseen = errors.New("it may not be looked at")
+var errUnreadable = errors.New("it may not be looked at")
 
 // visit updates one name. The walk calls it again for a directory that cannot
 // be listed.
@@ -124,7 +124,7 @@ func (r *copyRefresh) visit(name string, d fs.DirEntry, err error) error {
 	case errors.Is(err, fs.ErrPermission) && again:
 		t.shut = true
 	case errors.Is(err, fs.ErrPermission):
-		err = errUnseen
+		err = errUnreadable
 	case errors.Is(err, unix.ENAMETOOLONG) && r.partly && again: // it cannot be listed
 		r.long = append(r.long, name)
 		return nil
@@ -145,7 +145,7 @@ func (r *copyRefresh) visit(name string, d fs.DirEntry, err error) error {
 			return fs.SkipDir
 		}
 		return nil
-	case name != "." && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errUnseen)):
+	case name != "." && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, errUnreadable)):
 		return nil // may be gone by now
 	default:
 		return err
@@ -158,7 +158,7 @@ func (r *copyRefresh) alike(name string) (entryState, error) {
 	from, to := filepath.Join(r.root, name), filepath.Join(r.dir, name)
 	is, raw, err := stampOf(from)
 	if errors.Is(err, fs.ErrPermission) {
-		err = errUnseen
+		err = errUnreadable
 	}
 	if err != nil {
 		return entryState{}, err

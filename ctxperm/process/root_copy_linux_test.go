@@ -45,17 +45,17 @@ func TestCopyIsLikeItsRoot(t *testing.T) {
 				var want, got map[string]string
 				asUser(t, func() {
 					for range r.IntN(20) {
-						meddle(r, s.root)
+						changeRandomly(r, s.root)
 					}
 					for range r.IntN(10) {
-						meddle(r, s.dir)
+						changeRandomly(r, s.dir)
 					}
 					if _, err := os.ReadDir(s.root); err != nil {
 						require.NoError(t, os.Chmod(s.root, 0o755))
 					}
 				})
 				require.NoError(t, s.refreshed(t), round)
-				asUser(t, func() { want, got = sight(t, s.root), sight(t, s.dir) })
+				asUser(t, func() { want, got = treeState(t, s.root), treeState(t, s.dir) })
 				require.Equal(t, want, got, round)
 				for name, seen := range s.seen {
 					if seen.shut {
@@ -77,21 +77,21 @@ func TestChangesOfACopy(t *testing.T) {
 			s := newSnapshot(t)
 			asUser(t, func() {
 				for range 25 {
-					meddle(r, s.root)
+					changeRandomly(r, s.root)
 				}
 				open(t, s.root)
 			})
 			require.NoError(t, s.refreshed(t))
-			model := sight(t, s.dir)
+			model := treeState(t, s.dir)
 			asUser(t, func() {
 				for range 1 + r.IntN(12) {
-					meddle(r, s.dir)
+					changeRandomly(r, s.dir)
 				}
 			})
 			if os.Getuid() != 0 {
 				t.Skip("only the root user sees everything that an ordinary user left")
 			}
-			want := sight(t, s.dir)
+			want := treeState(t, s.dir)
 			asUser(t, func() {
 				all, err := s.changes()
 				require.NoError(t, err)
@@ -113,7 +113,7 @@ func TestChangesOfACopy(t *testing.T) {
 			}
 			require.Equal(t, want, model)
 			require.NoError(t, s.refreshed(t))
-			asUser(t, func() { require.Equal(t, sight(t, s.root), sight(t, s.dir)) })
+			asUser(t, func() { require.Equal(t, treeState(t, s.root), treeState(t, s.dir)) })
 		})
 	}
 }
@@ -329,7 +329,7 @@ func TestFullDisk(t *testing.T) {
 		require.ErrorContains(t, s.refresh(t.Context(), nil, later), "no space left", what)
 		require.NoError(t, os.RemoveAll(s.root+"/"+what))
 		require.NoError(t, s.refresh(t.Context(), nil, later), what)
-		require.Equal(t, sight(t, s.root), sight(t, s.dir))
+		require.Equal(t, treeState(t, s.root), treeState(t, s.dir))
 	}
 }
 

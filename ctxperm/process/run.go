@@ -154,8 +154,8 @@ func (h *runHandle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result
 	var out, complaints capture
 	out.most, complaints.most = h.driver.cfg.MaxOutput, h.driver.cfg.MaxOutput
 	var readers sync.WaitGroup
-	readers.Go(func() { drain(p.out, &out, cmd.tell(Stdout)) })
-	readers.Go(func() { drain(p.err, &complaints, cmd.tell(Stderr)) })
+	readers.Go(func() { drain(p.out, &out, cmd.outputFunc(Stdout)) })
+	readers.Go(func() { drain(p.err, &complaints, cmd.outputFunc(Stderr)) })
 	if cmd.Stdin != nil {
 		go feed(p.in, cmd.Stdin) // ends with the program, or with its reader
 	}
@@ -197,7 +197,7 @@ func (h *runHandle) start(ctx context.Context, spec *sandbox.Spec, stdio sandbox
 	}
 }
 
-func (c Cmd) tell(s Stream) func([]byte) {
+func (c Cmd) outputFunc(s Stream) func([]byte) {
 	if c.Output == nil {
 		return nil
 	}

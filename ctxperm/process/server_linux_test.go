@@ -45,14 +45,14 @@ type serverEnv struct {
 	service *process.Server
 	out     *bufio.Reader
 	rt      *agent.Runtime
-	turns   chan *process.ServerCall // those of the tools
+	calls   chan *process.ServerCall // those of the tools
 }
 
 func newServerEnv(t *testing.T) *serverEnv {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	o := &serverEnv{t: t, dir: dir, turns: make(chan *process.ServerCall, 1024)}
+	o := &serverEnv{t: t, dir: dir, calls: make(chan *process.ServerCall, 1024)}
 	o.driver, err = process.New(process.Config{Scratch: t.TempDir()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, o.driver.Close()) })
@@ -95,7 +95,7 @@ func (o *serverEnv) tool() tool.Tool {
 			return tool.Result{}, err
 		}
 		t.SetBusy(strings.Contains(say.Line, "# busy"))
-		o.turns <- t
+		o.calls <- t
 		to, _, _ := o.service.Pipes()
 		if _, err := fmt.Fprintln(to, say.Line); err != nil {
 			return tool.Result{}, err
@@ -211,7 +211,7 @@ func TestCloseDuringCall(t *testing.T) {
 		out, _ := o.sayIn(t.Context(), "echo half > a; cat /dev/zero > /dev/null")
 		ended <- out
 	}()
-	<-o.turns
+	<-o.calls
 	o.service.Close()
 	o.service.Close() // a second Close does nothing
 	out := <-ended
@@ -249,7 +249,7 @@ func TestCloseWithQueuedCalls(t *testing.T) {
 func TestServerCallAfterCallEnded(t *testing.T) {
 	o := newServerEnv(t)
 	require.Equal(t, tool.StatusDone, o.say("echo one > a").Status)
-	old := <-o.turns
+	old := <-o.calls
 	_, _, err := old.End(t.Context())
 	require.ErrorIs(t, err, ctxperm.ErrClosed)
 	require.Equal(t, tool.StatusDone, o.say("echo two > a").Status)
@@ -282,7 +282,7 @@ func TestServerCallCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	wait := make(chan struct{})
 	go func() {
-		<-o.turns
+		<-o.calls
 		cancel()
 		o.service.Close() // nothing else makes the server respond
 		close(wait)

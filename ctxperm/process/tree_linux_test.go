@@ -76,9 +76,9 @@ func write(t *testing.T, path, content string) {
 	})
 }
 
-// sight describes a tree as the current user sees it. Unreadable names are
+// treeState describes a tree as the current user sees it. Unreadable names are
 // shut.
-func sight(t *testing.T, dir string) map[string]string {
+func treeState(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	first := map[uint64]string{}
@@ -138,9 +138,9 @@ func inside(at string, is unix.Stat_t) (string, error) {
 	return line, err
 }
 
-// meddle makes a random change in a tree, within the rights of an ordinary
+// changeRandomly makes a random change in a tree, within the rights of an ordinary
 // user.
-func meddle(r *rand.Rand, dir string) {
+func changeRandomly(r *rand.Rand, dir string) {
 	var names []string
 	_ = filepath.WalkDir(dir, func(at string, _ fs.DirEntry, _ error) error {
 		names = append(names, at)

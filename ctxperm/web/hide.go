@@ -30,9 +30,9 @@ func (c *Client) hideHeader(h http.Header) http.Header {
 	return h
 }
 
-// tellable refuses a target whose URL contains a secret value, because the URL
+// checkRecordable refuses a target whose URL contains a secret value, because the URL
 // is recorded.
-func (c *Client) tellable(g compensationTarget, err error) (compensationTarget, error) {
+func (c *Client) checkRecordable(g compensationTarget, err error) (compensationTarget, error) {
 	if text := g.item.String() + " " + g.back.String(); err == nil && c.hide(text) != text {
 		return compensationTarget{}, errors.New("what the service names holds the value of a secret")
 	}

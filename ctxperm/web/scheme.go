@@ -104,7 +104,7 @@ func (s scheme) findByKey(ctx context.Context, inv inverse, to Target) (g compen
 	if err != nil || !there {
 		return g, false, err
 	}
-	g, err = s.tellable(inv.Undo.goalIn(object, to))
+	g, err = s.checkRecordable(inv.Undo.goalIn(object, to))
 	return g, err == nil, err
 }
 
@@ -413,7 +413,7 @@ func (s scheme) target(ctx context.Context, inv inverse, to Target) (compensatio
 	case !resp.OK():
 		return compensationTarget{}, fmt.Errorf("the service answered %d to its key", resp.Status)
 	}
-	return s.tellable(inv.Undo.goalOf(resp.Body, to))
+	return s.checkRecordable(inv.Undo.goalOf(resp.Body, to))
 }
 
 func header(in map[string]string) http.Header {

@@ -43,18 +43,18 @@ func NewRunner(ctx context.Context, client anthropic.Client, s *agent.Session, t
 	}
 	var tools []anthropic.BetaTool
 	for _, d := range list {
-		tools = append(tools, anthropicTool{box: box, definition: d})
+		tools = append(tools, anthropicTool{toolbox: box, definition: d})
 	}
 	runner := client.Beta.Messages.NewToolRunner(tools, params)
-	box.turn = runner.LastMessage
+	box.current = runner.LastMessage
 	return runner, nil
 }
 
 // toolbox is shared by the tools of one runner.
 type toolbox struct {
-	calls wire.Adapter
-	tx    *agent.Txn
-	turn  func() *anthropic.BetaMessage // the current turn
+	calls   wire.Adapter
+	tx      *agent.Txn
+	current func() *anthropic.BetaMessage // the current turn
 
 	mu   sync.Mutex // never held across a wait
 	used map[string]bool
@@ -66,7 +66,7 @@ type toolbox struct {
 func (b *toolbox) id(name string, input json.RawMessage) (id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	turn := b.turn()
+	turn := b.current()
 	if turn == nil {
 		return ""
 	}
@@ -96,7 +96,7 @@ type definition struct {
 }
 
 type anthropicTool struct {
-	box *toolbox
+	toolbox *toolbox
 	definition
 }
 
@@ -115,19 +115,19 @@ func (t anthropicTool) InputSchema() anthropic.BetaToolInputSchemaParam {
 // call. So a call that is repeated after a crash or a failed request returns
 // its outcome and has no second effect.
 func (t anthropicTool) Execute(ctx context.Context, input json.RawMessage) ([]anthropic.BetaToolResultBlockParamContentUnion, error) {
-	call := t.box.calls.Call(t.box.id(t.definition.Name, input), t.definition.Name, input)
+	call := t.toolbox.calls.Call(t.toolbox.id(t.definition.Name, input), t.definition.Name, input)
 	var outcome tool.Outcome
 	if call.Problem == nil {
 		var opts []agent.CallOption
 		if call.ID != "" {
 			opts = append(opts, agent.WithCallID(call.ID))
 		}
-		outcome, _ = t.box.tx.Invoke(ctx, call.Name, call.Input, opts...) // the outcome contains the error
+		outcome, _ = t.toolbox.tx.Invoke(ctx, call.Name, call.Input, opts...) // the outcome contains the error
 	}
 	if text, failed := call.Answer(outcome); failed {
 		return nil, errors.New(text)
 	}
-	return t.box.content(call, outcome)
+	return t.toolbox.content(call, outcome)
 }
 
 // content returns the content of a successful result, with its images and

@@ -30,7 +30,7 @@ func TestRepeatedTurnRunsCallsOnce(t *testing.T) {
 		require.ErrorContains(t, err, "overloaded")
 		_, err = runner.RunToCompletion(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, [][]frameworktest.ModelMessage{{{ID: "call_1", Text: "run 1"}}}, m.ran.Told)
+		require.Equal(t, [][]frameworktest.ModelMessage{{{ID: "call_1", Text: "run 1"}}}, m.ran.Received)
 	})
 }
 
@@ -108,7 +108,7 @@ func (m *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for _, b := range request.Messages[len(request.Messages)-1].Content {
 			told = append(told, frameworktest.ModelMessage{ID: b.Use, Text: b.Content[0].Text, Failed: b.Failed})
 		}
-		m.ran.Told = append(m.ran.Told, told)
+		m.ran.Received = append(m.ran.Received, told)
 	}
 	content, reason := []block{{Type: "text", Text: "That is all."}}, "end_turn"
 	if m.next < len(m.turns) {

@@ -38,12 +38,12 @@ const (
 	folderEnv = "REMIT_TEST_FOLDER"
 	formatEnv = "REMIT_TEST_FORMAT"
 	serverEnv = "REMIT_TEST_SERVER"
-	dieEnv    = "REMIT_TEST_DIE"
+	exitAtEnv = "REMIT_TEST_DIE"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(dieEnv) != "" {
-		doomed()
+	if os.Getenv(exitAtEnv) != "" {
+		runUntilKilled()
 	}
 	os.Exit(m.Run())
 }
@@ -54,24 +54,24 @@ type deadly struct {
 	host.Host
 	mu     sync.Mutex // never held across a wait
 	passed int
-	die    int
+	exit   int
 }
 
 func (h *deadly) Point(ctx context.Context, id string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.passed++; h.passed == h.die {
+	if h.passed++; h.passed == h.exit {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // nothing after the kill may run
 	}
 	return h.Host.Point(ctx, id)
 }
 
-// doomed converses in a process that is killed; otherwise it prints the number
+// runUntilKilled converses in a process that is killed; otherwise it prints the number
 // of its points.
-func doomed() {
-	die, _ := strconv.Atoi(os.Getenv(dieEnv))
-	h := &deadly{Host: host.Real(), die: die}
+func runUntilKilled() {
+	die, _ := strconv.Atoi(os.Getenv(exitAtEnv))
+	h := &deadly{Host: host.Real(), exit: die}
 	model, err := fakemodel.New(os.Getenv(formatEnv), ledgerScript()...)
 	if err == nil {
 		l := ledger{dir: os.Getenv(folderEnv), format: wire.Format(os.Getenv(formatEnv)), server: os.Getenv(serverEnv), model: model}
@@ -209,7 +209,7 @@ func ledgerRun(t *testing.T, f wire.Format, die int) int {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), folderEnv+"="+l.dir, formatEnv+"="+string(f), serverEnv+"="+s.url, dieEnv+"="+strconv.Itoa(die))
+	cmd.Env = append(os.Environ(), folderEnv+"="+l.dir, formatEnv+"="+string(f), serverEnv+"="+s.url, exitAtEnv+"="+strconv.Itoa(die))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if die == 1<<30 {
@@ -234,7 +234,7 @@ func (l ledger) judge(t *testing.T, die int) (unknown int) {
 		booked[line]++
 	}
 	at, doubt := map[string]int{}, map[string]int{}
-	for i, told := range l.model.Told() {
+	for i, told := range l.model.Received() {
 		n := []string{`{"n":1}`, `{"n":2}`, `{"n":1}`, `{"n":3}`}[i]
 		if told.Failed {
 			require.Contains(t, told.Text, "It is not known", "point %d", die)

@@ -188,7 +188,7 @@ func (d *app) finish(ctx context.Context, rt *agent.Runtime) error {
 		return err
 	}
 	d.say("calls: %d, turns: %d", c.Calls, c.Turns)
-	for i, told := range d.server.model.Told() {
+	for i, told := range d.server.model.Received() {
 		d.say("  told %d: %q, an error: %t", i+1, told.Text, told.Failed)
 	}
 	return tx.Commit(ctx)

@@ -42,9 +42,9 @@ type noteArgs struct {
 	Text string `json:"text" jsonschema:"the note"`
 }
 
-// notePair writes a note and its index card. It acts only through files, so its
+// newNoteTool writes a note and its index card. It acts only through files, so its
 // effects are known, and the runtime can revert it also after a crash.
-func notePair() (tool.Tool, error) {
+func newNoteTool() (tool.Tool, error) {
 	needs := []perm.ResourceAccess{
 		{Action: perm.Write, Resource: "file://notes/{name}.md"},
 		{Action: perm.Write, Resource: "file://notes/{name}.card"},
@@ -76,7 +76,7 @@ func run(ctx context.Context, state, notes string) (err error) {
 	if err != nil {
 		return err
 	}
-	pairs, err := notePair()
+	pairs, err := newNoteTool()
 	if err != nil {
 		return err
 	}

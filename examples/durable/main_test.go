@@ -56,7 +56,7 @@ func leave(t *testing.T, ctx context.Context, state, notes string) {
 	require.NoError(t, err)
 	policy, err := rego.Load(rego.Source{FS: rules})
 	require.NoError(t, err)
-	pairs, err := notePair()
+	pairs, err := newNoteTool()
 	require.NoError(t, err)
 	rt, err := agent.New(agent.Tools(pairs), agent.Root("notes", notes), agent.Policy(policy), agent.Journal(journal))
 	require.NoError(t, err)

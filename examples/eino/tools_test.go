@@ -72,7 +72,7 @@ func (m *script) Generate(_ context.Context, history []*schema.Message, _ ...mod
 			}
 			told = append(told, frameworktest.ModelMessage{ID: message.ToolCallID, Text: message.Content, Failed: strings.HasPrefix(message.Content, "Error: ")})
 		}
-		m.ran.Told = append(m.ran.Told, told)
+		m.ran.Received = append(m.ran.Received, told)
 	}
 	if m.next == len(m.turns) {
 		return schema.AssistantMessage("That is all.", nil), nil

@@ -23,12 +23,12 @@ type Toolbox struct {
 	tx    *agent.Txn
 	tools []ai.ToolRef
 
-	mu   sync.Mutex           // never held across a wait
-	refs map[string]*upcoming // of the current turn, by name and input
+	mu   sync.Mutex                // never held across a wait
+	refs map[string]*expectedCalls // of the current turn, by name and input
 }
 
-// upcoming are the IDs of equal calls.
-type upcoming struct {
+// expectedCalls are the IDs of equal calls.
+type expectedCalls struct {
 	ids  []string
 	next int
 }
@@ -41,7 +41,7 @@ func New(ctx context.Context, s *agent.Session, tx *agent.Txn) (*Toolbox, error)
 	if err != nil {
 		return nil, err
 	}
-	b := &Toolbox{tx: tx, refs: map[string]*upcoming{}}
+	b := &Toolbox{tx: tx, refs: map[string]*expectedCalls{}}
 	if b.calls, err = wire.New(wire.Anthropic, shown...); err != nil { // whose definitions are flat
 		return nil, err
 	}
@@ -75,12 +75,12 @@ func (b *Toolbox) listen(next ai.ModelFunc) ai.ModelFunc {
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.refs = map[string]*upcoming{}
+		b.refs = map[string]*expectedCalls{}
 		for _, asked := range response.ToolRequests() {
 			if raw, err := json.Marshal(asked.Input); err == nil && asked.Ref != "" {
 				key := asked.Name + " " + plain(raw)
 				if b.refs[key] == nil {
-					b.refs[key] = &upcoming{}
+					b.refs[key] = &expectedCalls{}
 				}
 				b.refs[key].ids = append(b.refs[key].ids, asked.Ref)
 			}

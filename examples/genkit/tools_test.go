@@ -54,9 +54,9 @@ func (m *script) generate(_ context.Context, request *ai.ModelRequest, _ ai.Mode
 	if m.next > 0 {
 		var told []frameworktest.ModelMessage
 		for _, part := range request.Messages[len(request.Messages)-1].Content {
-			told = append(told, heard(part.ToolResponse))
+			told = append(told, modelMessage(part.ToolResponse))
 		}
-		m.ran.Told = append(m.ran.Told, told)
+		m.ran.Received = append(m.ran.Received, told)
 	}
 	if m.next == len(m.turns) {
 		return &ai.ModelResponse{Request: request, Message: ai.NewModelTextMessage("That is all.")}, nil
@@ -73,7 +73,7 @@ func (m *script) generate(_ context.Context, request *ai.ModelRequest, _ ai.Mode
 	return &ai.ModelResponse{Request: request, Message: ai.NewModelMessage(parts...)}, nil
 }
 
-func heard(r *ai.ToolResponse) frameworktest.ModelMessage {
+func modelMessage(r *ai.ToolResponse) frameworktest.ModelMessage {
 	if failure, is := r.Output.(map[string]any); is && failure["error"] != nil {
 		return frameworktest.ModelMessage{ID: r.Ref, Text: fmt.Sprint(failure["error"]), Failed: true}
 	}

@@ -38,16 +38,16 @@ var fieldValues = map[string]string{
 	"session.id":                      `{"session":{"id":"s_revoked"}}`,
 	"session.labels":                  `{"session":{"labels":["untrusted"]},"access":{"action":"connect"}}`,
 	"session.requires":                `{"session":{"requires":["preview"]}}`,
-	"session.tools.run":               tally(`"run":100`, `{}`),
-	"session.tools.denied":            tally(`"denied":5`, `{}`),
-	"session.tools.failed":            tally(`"failed":5`, `{}`),
-	"session.tools.in_flight":         tally(`"in_flight":4`, `{}`),
-	"session.tools.sums":              tally(`"sums":{"bytes":1000001}`, `{}`),
-	"session.tools.windows.run":       tally(`"run":11`, `{"1m":{"run":11}}`),
-	"session.tools.windows.denied":    tally(`"denied":3`, `{"1h":{"denied":3}}`),
-	"session.tools.windows.failed":    tally(`"run":1`, `{"24h":{"failed":50}}`),
-	"session.tools.windows.in_flight": tally(`"run":1`, `{"1m":{"in_flight":3}}`),
-	"session.tools.windows.sums":      tally(`"run":1`, `{"24h":{"sums":{"bytes":500001}}}`),
+	"session.tools.run":               countsJSON(`"run":100`, `{}`),
+	"session.tools.denied":            countsJSON(`"denied":5`, `{}`),
+	"session.tools.failed":            countsJSON(`"failed":5`, `{}`),
+	"session.tools.in_flight":         countsJSON(`"in_flight":4`, `{}`),
+	"session.tools.sums":              countsJSON(`"sums":{"bytes":1000001}`, `{}`),
+	"session.tools.windows.run":       countsJSON(`"run":11`, `{"1m":{"run":11}}`),
+	"session.tools.windows.denied":    countsJSON(`"denied":3`, `{"1h":{"denied":3}}`),
+	"session.tools.windows.failed":    countsJSON(`"run":1`, `{"24h":{"failed":50}}`),
+	"session.tools.windows.in_flight": countsJSON(`"run":1`, `{"1m":{"in_flight":3}}`),
+	"session.tools.windows.sums":      countsJSON(`"run":1`, `{"24h":{"sums":{"bytes":500001}}}`),
 	"session.recent":                  `{"session":{"recent":[{"tool":"http_get","status":"denied"}]}}`,
 	"session.client.surface":          client(`"surface":"public"`),
 	"session.client.model":            client(`"model":"preview-1"`),
@@ -136,7 +136,7 @@ var fieldValues = map[string]string{
 	"changes.git.new":    changeOf("apply", `"kind":"write","git":{"kind":"config","keys":[],"new":true}`),
 }
 
-func tally(counts, windows string) string {
+func countsJSON(counts, windows string) string {
 	return `{"session":{"tools":{"file_write":{"run":0,` + counts + `,"windows":` + windows + `}}}}`
 }
 
@@ -219,7 +219,7 @@ func TestPolicyFields(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(doc), &request), name)
 		decided, err := engine.Decide(t.Context(), request)
 		require.NoError(t, err, name)
-		require.Contains(t, said(decided), name)
+		require.Contains(t, reasonTexts(decided), name)
 
 		p.write("input.json", doc)
 		var answer any
@@ -230,11 +230,11 @@ func TestPolicyFields(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(ordinary), &request))
 	decided, err := engine.Decide(t.Context(), request)
 	require.NoError(t, err)
-	require.Equal(t, []string{"otherwise"}, said(decided))
+	require.Equal(t, []string{"otherwise"}, reasonTexts(decided))
 }
 
-// said returns the texts of the reasons of a decision.
-func said(d perm.Decision) (all []string) {
+// reasonTexts returns the texts of the reasons of a decision.
+func reasonTexts(d perm.Decision) (all []string) {
 	for _, r := range slices.Concat(d.Reasons(), d.Details().FailedPostconditions, d.Details().HideReasons) {
 		all = append(all, r.Text)
 	}

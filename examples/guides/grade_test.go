@@ -186,7 +186,7 @@ func (f *fakeMail) Post(ctx context.Context, key, text string) error {
 	return f.wire.Send(ctx, "post", func() { f.put(key, text) }) // not under a lock that others wait for
 }
 
-func world(w *reverttest.Wire) (reverttest.TestEnv, error) {
+func newTestEnv(w *reverttest.Wire) (reverttest.TestEnv, error) {
 	f := newFake(w)
 	return reverttest.TestEnv{
 		Snapshot: f.Posts,                                         // what a revert must restore
@@ -202,17 +202,17 @@ func world(w *reverttest.Wire) (reverttest.TestEnv, error) {
 func TestGradeOfAService(t *testing.T) {
 	post, err := newTool(newFake(nil))
 	require.NoError(t, err)
-	reverttest.Test(t, post, provenance.Compensable, reverttest.Config{World: world, Inputs: []any{"news"}, Seed: 1, Runs: 60})
+	reverttest.Test(t, post, provenance.Compensable, reverttest.Config{World: newTestEnv, Inputs: []any{"news"}, Seed: 1, Runs: 60})
 }
 
-// told records the message with which a test would have failed.
-type told struct {
+// recordedFailure records the message with which a test would have failed.
+type recordedFailure struct {
 	testing.TB
 	text string
 }
 
-func (t *told) Name() string                   { return "TestGrade" }
-func (t *told) Errorf(format string, a ...any) { t.text += fmt.Sprintf(format, a...) }
+func (t *recordedFailure) Name() string                   { return "TestGrade" }
+func (t *recordedFailure) Errorf(format string, a ...any) { t.text += fmt.Sprintf(format, a...) }
 
 // TestGradeStory checks that the guide shows a finding as the kit prints it.
 func TestGradeStory(t *testing.T) {
@@ -243,7 +243,7 @@ func TestGradeStory(t *testing.T) {
 			return put(ctx, func(was string) string { return was[:max(len(was)-len(in), 0)] })
 		}))
 	require.NoError(t, err)
-	out := &told{TB: t}
+	out := &recordedFailure{TB: t}
 	reverttest.Test(out, twice, provenance.CrashUndoable, reverttest.Config{World: shelf, Inputs: []any{"new"}, Seed: 1, Runs: 300})
 	require.Equal(t, want, out.text+"\n")
 }

@@ -215,7 +215,7 @@ func TestGiven(t *testing.T) {
 	require.NoError(t, err)
 	rt, _ := runtime(t, agent.Tools(visit), agent.Policy(engine))
 	prompt, nextPrompt := "What does https://example.com/news say?", "And https://example.com/old?"
-	s, err := given(ctx, rt, who, prompt, nextPrompt)
+	s, err := startWithURLs(ctx, rt, who, prompt, nextPrompt)
 	require.NoError(t, err)
 	for url, denied := range map[string]bool{"https://example.com/news": false, "https://example.com/old": false, "https://example.com/?q=secret": true} {
 		_, err = call(t, s, "visit", url)
@@ -233,7 +233,7 @@ func policy() (*rego.Engine, error) {
 	return engine, err
 }
 
-func given(ctx context.Context, rt *agent.Runtime, who perm.Principal, prompt, nextPrompt string) (*agent.Session, error) {
+func startWithURLs(ctx context.Context, rt *agent.Runtime, who perm.Principal, prompt, nextPrompt string) (*agent.Session, error) {
 	// guide: guides/data-flow.md
 	s, err := rt.Session(ctx, who, agent.UserURLs(prompt)) // all URLs in the text of the user
 	if err != nil {

@@ -58,7 +58,7 @@ func TestServeResources(t *testing.T) {
 	rt, session := served(t)
 	srv, err := mcp.New(rt, mcp.Options{})
 	require.NoError(t, err)
-	require.NoError(t, library(srv))
+	require.NoError(t, addResources(srv))
 	here, there := sdk.NewInMemoryTransports()
 	go func() { _ = srv.Run(ctx, there, session) }()
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "example"}, nil).Connect(ctx, here, nil)
@@ -72,7 +72,7 @@ func TestServeResources(t *testing.T) {
 	require.Len(t, p.Messages, 1)
 }
 
-func library(srv *mcp.Server) error {
+func addResources(srv *mcp.Server) error {
 	// guide: guides/embed-mcp.md
 	err := srv.SetResources(
 		mcp.Resource{URI: "notes://{path}", Name: "notes", MediaType: "text/plain", Tool: "file_read"},

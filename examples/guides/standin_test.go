@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// standIns replaces the programs from npm that the tutorial on the gateway
+// setBaselines replaces the programs from npm that the tutorial on the gateway
 // uses. It also lets the journal accept approvals.
-func standIns(p *place) {
+func setBaselines(p *place) {
 	program, err := os.Executable()
 	require.NoError(p.t, err)
 	files := map[string]string{

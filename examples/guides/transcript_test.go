@@ -77,7 +77,7 @@ var transcripts = map[string]func(*place){
 	"guides/recover.md":        killedRun,
 	"guides/approval.md":       unattended,
 
-	"tutorial/first-gateway.md": standIns,
+	"tutorial/first-gateway.md": setBaselines,
 
 	recipesPage: prepareRecipes,
 }

@@ -38,11 +38,11 @@ func newRuntime(world *settings, journal journal.Journal) (*agent.Runtime, error
 	if err != nil {
 		return nil, err
 	}
-	return agent.New(agent.Tools(set), agent.Scheme(scheme{world}), agent.Policy(perm.EngineFunc(onlyTheLamp)), agent.Journal(journal))
+	return agent.New(agent.Tools(set), agent.Scheme(scheme{world}), agent.Policy(perm.EngineFunc(lampPolicy)), agent.Journal(journal))
 }
 
-// onlyTheLamp is the whole policy.
-func onlyTheLamp(_ context.Context, r perm.Request) (perm.Decision, error) {
+// lampPolicy is the whole policy.
+func lampPolicy(_ context.Context, r perm.Request) (perm.Decision, error) {
 	if r.Access.Action == perm.Write && r.Access.Resource.Table == "lamp" {
 		return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "the lamp may be switched"}}}), nil
 	}

@@ -28,7 +28,7 @@ type Toolbox struct {
 	tx       *agent.Txn
 	schemas  []llms.Tool
 	mu       sync.Mutex // never held across a wait
-	upcoming schema.AgentAction
+	expected schema.AgentAction
 }
 
 // New returns a Toolbox with the session's tools. Their calls run in the
@@ -50,22 +50,22 @@ func New(ctx context.Context, s *agent.Session, tx *agent.Txn) (*Toolbox, error)
 		return nil, err
 	}
 	for _, d := range b.schemas {
-		b.Tools = append(b.Tools, langchainTool{box: b, function: d.Function})
+		b.Tools = append(b.Tools, langchainTool{toolbox: b, function: d.Function})
 	}
 	return b, nil
 }
 
 // Model returns a model that gets the tools with their schemas. The agent for
 // functions passes it tools that take one string.
-func (b *Toolbox) Model(m llms.Model) llms.Model { return schooled{Model: m, tools: b.schemas} }
+func (b *Toolbox) Model(m llms.Model) llms.Model { return describedTool{Model: m, tools: b.schemas} }
 
-type schooled struct {
+type describedTool struct {
 	llms.Model
 	tools []llms.Tool
 }
 
 // GenerateContent implements langchaingo's interface.
-func (m schooled) GenerateContent(ctx context.Context, history []llms.MessageContent, opts ...llms.CallOption) (*llms.ContentResponse, error) {
+func (m describedTool) GenerateContent(ctx context.Context, history []llms.MessageContent, opts ...llms.CallOption) (*llms.ContentResponse, error) {
 	return m.Model.GenerateContent(ctx, history, append(opts, llms.WithFunctions(nil), llms.WithTools(m.tools))...)
 }
 
@@ -74,7 +74,7 @@ func (m schooled) GenerateContent(ctx context.Context, history []llms.MessageCon
 func (b *Toolbox) HandleAgentAction(_ context.Context, next schema.AgentAction) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.upcoming = next
+	b.expected = next
 }
 
 // id returns the ID of a call that the executor has announced, once; otherwise
@@ -82,8 +82,8 @@ func (b *Toolbox) HandleAgentAction(_ context.Context, next schema.AgentAction) 
 func (b *Toolbox) id(name, input string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	told := b.upcoming
-	b.upcoming = schema.AgentAction{}
+	told := b.expected
+	b.expected = schema.AgentAction{}
 	if told.Tool != name || told.ToolInput != input {
 		return ""
 	}
@@ -91,7 +91,7 @@ func (b *Toolbox) id(name, input string) string {
 }
 
 type langchainTool struct {
-	box      *Toolbox
+	toolbox  *Toolbox
 	function *llms.FunctionDefinition
 }
 
@@ -114,14 +114,14 @@ func (t langchainTool) Description() string {
 // repeated, for example after a crash, returns its outcome and has no second
 // effect.
 func (t langchainTool) Call(ctx context.Context, input string) (string, error) {
-	call := t.box.calls.Call(t.box.id(t.function.Name, input), t.function.Name, json.RawMessage(input))
+	call := t.toolbox.calls.Call(t.toolbox.id(t.function.Name, input), t.function.Name, json.RawMessage(input))
 	var outcome tool.Outcome
 	if call.Problem == nil {
 		var opts []agent.CallOption
 		if call.ID != "" {
 			opts = append(opts, agent.WithCallID(call.ID))
 		}
-		outcome, _ = t.box.tx.Invoke(ctx, call.Name, call.Input, opts...) // the outcome contains the error
+		outcome, _ = t.toolbox.tx.Invoke(ctx, call.Name, call.Input, opts...) // the outcome contains the error
 	}
 	text, failed := call.Answer(outcome)
 	if failed {

@@ -79,7 +79,7 @@ func (m *script) GenerateContent(_ context.Context, history []llms.MessageConten
 		m.ran.Offered[made.Function.Name] = raw
 	}
 	if m.next > 0 {
-		if err := m.hear(history); err != nil {
+		if err := m.readResults(history); err != nil {
 			return nil, err
 		}
 	}
@@ -96,8 +96,8 @@ func (m *script) GenerateContent(_ context.Context, history []llms.MessageConten
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{choice}}, nil
 }
 
-// hear reads the results of the previous turn, which are at the end.
-func (m *script) hear(history []llms.MessageContent) error {
+// readResults reads the results of the previous turn, which are at the end.
+func (m *script) readResults(history []llms.MessageContent) error {
 	var told []frameworktest.ModelMessage
 	for _, ask := range m.turns[m.next-1] {
 		found := false
@@ -113,7 +113,7 @@ func (m *script) hear(history []llms.MessageContent) error {
 			return fmt.Errorf("no answer of %s", ask.ID)
 		}
 	}
-	m.ran.Told = append(m.ran.Told, told)
+	m.ran.Received = append(m.ran.Received, told)
 	return nil
 }
 

@@ -42,9 +42,9 @@ func (d *app) Close() error {
 	return errors.Join(errs...)
 }
 
-// newDesk has tools for files, programs, rows, the site at url and mail. Their
+// newApp has tools for files, programs, rows, the site at url and mail. Their
 // effects are on the journal in the folder.
-func newDesk(ctx context.Context, w *releaseEnv, url string, more ...agent.Option) (_ *app, err error) {
+func newApp(ctx context.Context, w *releaseEnv, url string, more ...agent.Option) (_ *app, err error) {
 	d := &app{}
 	defer func() {
 		if err != nil {

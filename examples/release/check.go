@@ -22,7 +22,7 @@ type concurrentEdits struct {
 	do    func(ctx context.Context, w *releaseEnv) error
 }
 
-var meddlings = map[string]concurrentEdits{
+var concurrentChanges = map[string]concurrentEdits{
 	"tree": {"file_edit", "CHANGELOG.md", func(_ context.Context, w *releaseEnv) error {
 		return os.WriteFile(filepath.Join(w.workspace(), "CHANGELOG.md"), []byte("# Changelog\n\nLost, sorry.\n"), 0o644)
 	}},
@@ -35,10 +35,10 @@ var meddlings = map[string]concurrentEdits{
 	}},
 }
 
-// meddle changes one item, and returns the whole world afterwards.
-func (w *releaseEnv) meddle(ctx context.Context, t *progressWriter, c choices) (snapshot, error) {
+// changeConcurrently changes one item, and returns the whole world afterwards.
+func (w *releaseEnv) changeConcurrently(ctx context.Context, t *progressWriter, c choices) (snapshot, error) {
 	if c.foreign != "" {
-		m := meddlings[c.foreign]
+		m := concurrentChanges[c.foreign]
 		if err := m.do(ctx, w); err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (w *releaseEnv) check(ctx context.Context, t *progressWriter, c choices, be
 	}
 	t.title("The world now, held against the world before")
 	want := []string{"team_tell"}
-	theirs := meddlings[c.foreign]
+	theirs := concurrentChanges[c.foreign]
 	var wrong []error
 	for _, part := range parts {
 		differ := differences(before[part], now[part])
@@ -106,7 +106,7 @@ func (t *progressWriter) say(format string, args ...any) {
 
 func (t *progressWriter) title(text string) { _, _ = fmt.Fprintf(t.out, "\n== %s\n", text) }
 
-func (t *progressWriter) world(title string, s snapshot) {
+func (t *progressWriter) snapshot(title string, s snapshot) {
 	t.title(title)
 	for _, part := range parts {
 		t.say("%-10s %s", part, count(len(s[part]), "thing"))

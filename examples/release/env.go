@@ -47,8 +47,8 @@ func (w *releaseEnv) state() string     { return filepath.Join(w.dir, "state") }
 // programs are the programs that build a release.
 var programs = []string{"sh", "git", "make", "tar", "sed"}
 
-// newWorld creates one in an empty folder.
-func newWorld(ctx context.Context, dir string) (*releaseEnv, error) {
+// newReleaseEnv creates one in an empty folder.
+func newReleaseEnv(ctx context.Context, dir string) (*releaseEnv, error) {
 	w := &releaseEnv{dir: dir}
 	for _, name := range programs {
 		if _, err := exec.LookPath(name); err != nil {

@@ -33,7 +33,7 @@ import (
 const (
 	folderEnv = "REMIT_TEST_FOLDER"
 	siteEnv   = "REMIT_TEST_SITE"
-	dieEnv    = "REMIT_TEST_DIE"
+	exitAtEnv = "REMIT_TEST_DIE"
 	traceEnv  = "REMIT_TEST_TRACE"
 )
 
@@ -59,13 +59,13 @@ func (h *deadly) Point(ctx context.Context, id string) error {
 	return h.Host.Point(ctx, id)
 }
 
-// doomed is the agent in a process that is killed; otherwise it commits.
-func doomed() {
+// runUntilKilled is the agent in a process that is killed; otherwise it commits.
+func runUntilKilled() {
 	h := &deadly{Host: host.Real()}
-	h.left, _ = strconv.Atoi(os.Getenv(dieEnv))
+	h.left, _ = strconv.Atoi(os.Getenv(exitAtEnv))
 	h.trace, _ = os.OpenFile(os.Getenv(traceEnv), os.O_WRONLY|os.O_APPEND, 0o600)
 	ctx := context.Background()
-	d, err := newDesk(ctx, &releaseEnv{dir: os.Getenv(folderEnv)}, os.Getenv(siteEnv), agent.Host(h))
+	d, err := newApp(ctx, &releaseEnv{dir: os.Getenv(folderEnv)}, os.Getenv(siteEnv), agent.Host(h))
 	if err == nil {
 		var tx *agent.Txn
 		if tx, err = d.prepare(ctx, func(int, tool.Outcome) {}); err == nil {
@@ -79,12 +79,12 @@ func doomed() {
 	os.Exit(0)
 }
 
-// doom runs an agent that dies at its n-th scheduling point.
-func (w *releaseEnv) doom(t *testing.T, n int, trace string) error {
+// runKilled runs an agent that dies at its n-th scheduling point.
+func (w *releaseEnv) runKilled(t *testing.T, n int, trace string) error {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), beEnv+"=doomed", folderEnv+"="+w.dir, siteEnv+"="+w.site.url, dieEnv+"="+strconv.Itoa(n), traceEnv+"="+trace)
+	cmd.Env = append(os.Environ(), beEnv+"=doomed", folderEnv+"="+w.dir, siteEnv+"="+w.site.url, exitAtEnv+"="+strconv.Itoa(n), traceEnv+"="+trace)
 	cmd.Stderr = os.Stderr
 	return cmd.Run()
 }
@@ -98,9 +98,9 @@ func TestKilledAnywhere(t *testing.T) {
 	need(t)
 	trace := filepath.Join(t.TempDir(), "trace")
 	require.NoError(t, os.WriteFile(trace, nil, 0o600))
-	w, err := newWorld(t.Context(), t.TempDir())
+	w, err := newReleaseEnv(t.Context(), t.TempDir())
 	require.NoError(t, err)
-	require.NoError(t, w.doom(t, 0, trace))
+	require.NoError(t, w.runKilled(t, 0, trace))
 	require.NoError(t, w.site.server.Close())
 	passed, err := os.ReadFile(trace)
 	require.NoError(t, err)
@@ -111,11 +111,11 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 	killed, sent, unknown := 0, 0, 0
 	for at := 1; at <= len(points); at += step {
-		w, err := newWorld(t.Context(), t.TempDir())
+		w, err := newReleaseEnv(t.Context(), t.TempDir())
 		require.NoError(t, err)
 		before, err := w.snapshot(t.Context())
 		require.NoError(t, err)
-		if err := w.doom(t, at, ""); err != nil {
+		if err := w.runKilled(t, at, ""); err != nil {
 			var exit *exec.ExitError
 			require.ErrorAs(t, err, &exit, "at point %d, %s", at, points[at-1])
 			status, ok := exit.Sys().(syscall.WaitStatus)
@@ -155,7 +155,7 @@ var requests = []string{"release_create", "channel_set", "release_remove"}
 // returns what was not undone.
 func (w *releaseEnv) tidied(t *testing.T) map[string]effect.Outcome {
 	ctx := t.Context()
-	d, err := newDesk(ctx, w, w.site.url)
+	d, err := newApp(ctx, w, w.site.url)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.Close()) }()
 	_, err = d.Recover(ctx)
@@ -172,7 +172,7 @@ func (w *releaseEnv) tidied(t *testing.T) map[string]effect.Outcome {
 		}
 	}
 	_, told := left["team_tell"]
-	if w.site.told() > 0 {
+	if w.site.messages() > 0 {
 		require.True(t, told, "what was sent is told")
 	}
 	_, mailed := left["mail_send"]
@@ -183,8 +183,8 @@ func (w *releaseEnv) tidied(t *testing.T) map[string]effect.Outcome {
 	return left
 }
 
-// told returns the number of messages in the chat.
-func (s *downloadSite) told() int {
+// messages returns the number of messages in the chat.
+func (s *downloadSite) messages() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.chat)

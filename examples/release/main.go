@@ -42,11 +42,11 @@ func main() {
 	ctx := context.Background()
 	var err error
 	switch {
-	case flag.NArg() > 0 || c.kill && c.commit || c.foreign != "" && meddlings[c.foreign].do == nil:
+	case flag.NArg() > 0 || c.kill && c.commit || c.foreign != "" && concurrentChanges[c.foreign].do == nil:
 		flag.Usage()
 		os.Exit(2)
 	case *worker != "":
-		err = perish(ctx, os.Stdout, &releaseEnv{dir: *worker}, *url)
+		err = runToKill(ctx, os.Stdout, &releaseEnv{dir: *worker}, *url)
 	default:
 		err = run(ctx, os.Stdout, c)
 	}
@@ -62,7 +62,7 @@ func run(ctx context.Context, out io.Writer, c choices) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
-	w, err := newWorld(ctx, dir)
+	w, err := newReleaseEnv(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func run(ctx context.Context, out io.Writer, c choices) (err error) {
 	if err != nil {
 		return err
 	}
-	t.world("The world before", before)
+	t.snapshot("The world before", before)
 	d, txn, err := w.work(ctx, t, c)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func run(ctx context.Context, out io.Writer, c choices) (err error) {
 		return err
 	}
 	t.changes("What was changed", before, after, w)
-	left, err := w.meddle(ctx, t, c)
+	left, err := w.changeConcurrently(ctx, t, c)
 	if err != nil {
 		return err
 	}
@@ -110,9 +110,9 @@ func folder(c choices) (dir string, leave func() error, err error) {
 // desk can revert the transaction.
 func (w *releaseEnv) work(ctx context.Context, t *progressWriter, c choices) (*app, string, error) {
 	if c.kill {
-		return w.workAndDie(ctx, t)
+		return w.runAndRecover(ctx, t)
 	}
-	d, err := newDesk(ctx, w, w.site.url)
+	d, err := newApp(ctx, w, w.site.url)
 	if err != nil {
 		return nil, "", err
 	}
@@ -131,9 +131,9 @@ func (w *releaseEnv) work(ctx context.Context, t *progressWriter, c choices) (*a
 	return d, tx.ID(), nil
 }
 
-// perish runs the agent in its own process. It never comes to its end.
-func perish(ctx context.Context, out io.Writer, w *releaseEnv, url string) error {
-	d, err := newDesk(ctx, w, url)
+// runToKill runs the agent in its own process. It never comes to its end.
+func runToKill(ctx context.Context, out io.Writer, w *releaseEnv, url string) error {
+	d, err := newApp(ctx, w, url)
 	if err != nil {
 		return err
 	}
@@ -141,9 +141,9 @@ func perish(ctx context.Context, out io.Writer, w *releaseEnv, url string) error
 	return errors.Join(err, d.Close(), errors.New("nobody killed the agent"))
 }
 
-// workAndDie kills the agent when the site has created the release, before the
+// runAndRecover kills the agent when the site has created the release, before the
 // agent gets the response. Then it recovers the journal.
-func (w *releaseEnv) workAndDie(ctx context.Context, t *progressWriter) (*app, string, error) {
+func (w *releaseEnv) runAndRecover(ctx context.Context, t *progressWriter) (*app, string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
@@ -171,7 +171,7 @@ func (w *releaseEnv) workAndDie(ctx context.Context, t *progressWriter) (*app, s
 // flight, then its abandoned transaction.
 func (w *releaseEnv) pickUp(ctx context.Context, t *progressWriter) (*app, string, error) {
 	t.title("Another process looks at the journal")
-	d, err := newDesk(ctx, w, w.site.url)
+	d, err := newApp(ctx, w, w.site.url)
 	if err != nil {
 		return nil, "", err
 	}

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	case "doomed":
-		doomed()
+		runUntilKilled()
 	}
 	os.Exit(m.Run())
 }
@@ -65,8 +65,8 @@ func needSandbox(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// said runs the program and requires success.
-func said(t *testing.T, cmd *exec.Cmd) string {
+// runProgram runs the program and requires success.
+func runProgram(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -88,7 +88,7 @@ func TestReadme(t *testing.T) {
 	for _, session := range sessions {
 		t.Run("release "+session[1], func(t *testing.T) {
 			t.Parallel()
-			out := said(t, program(t, strings.Fields(session[1])...))
+			out := runProgram(t, program(t, strings.Fields(session[1])...))
 			want := regexp.QuoteMeta(vary.ReplaceAllString(strings.TrimSpace(session[2]), "$1 N$3"))
 			want = strings.ReplaceAll(want, "…\n", `(.*\n)*?`)
 			require.Regexp(t, `^\s*`+want+`\s*$`, vary.ReplaceAllString(out, "$1 N$3"))
@@ -107,7 +107,7 @@ func TestModes(t *testing.T) {
 			if os.Getuid() == 0 {
 				ordinary(t, cmd)
 			}
-			out := said(t, cmd)
+			out := runProgram(t, cmd)
 			require.NotContains(t, out, "NO PROGRAM RAN")
 			require.Regexp(t, `shell_run +\d+ changes reverted`, out)
 		})
@@ -118,7 +118,7 @@ func TestModes(t *testing.T) {
 // world is created there.
 func TestKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
-	said(t, program(t, "-in", dir))
+	runProgram(t, program(t, "-in", dir))
 	for _, name := range []string{"workspace/CHANGELOG.md", "packages.db", "state/journal.db"} {
 		require.FileExists(t, filepath.Join(dir, name))
 	}
@@ -180,14 +180,14 @@ func TestCheck(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := newWorld(t.Context(), t.TempDir())
+			w, err := newReleaseEnv(t.Context(), t.TempDir())
 			require.NoError(t, err)
 			defer func() { require.NoError(t, w.site.server.Close()) }()
 			before, err := w.snapshot(t.Context())
 			require.NoError(t, err)
 			var out bytes.Buffer
 			teller := &progressWriter{out: &out, site: w.site.url}
-			left, err := w.meddle(t.Context(), teller, test.c)
+			left, err := w.changeConcurrently(t.Context(), teller, test.c)
 			require.NoError(t, err)
 			if test.spoil != nil {
 				test.spoil(t, w)

@@ -54,7 +54,7 @@ func run(ctx context.Context, out io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, told := range model.Told() {
+	for _, told := range model.Received() {
 		_, _ = fmt.Fprintf(out, "%s: %s\n", told.Tool, told.Text)
 	}
 	_, err = fmt.Fprintln(out, answer)

@@ -133,10 +133,10 @@ func shares(blocks []block) []share {
 
 // exception is a line of uncovered.txt.
 type exception struct {
-	n              int // of the line
-	place          string
-	snippet        string // in the first line of the block; empty: all of the function's
-	reason, broken string
+	n               int // of the line
+	place           string
+	snippet         string // in the first line of the block; empty: all of the function's
+	reason, problem string
 }
 
 var exceptionLine = regexp.MustCompile("^(\\S+\\.go:\\S+)(?: `([^`]+)`)? (.{10,})$")
@@ -148,7 +148,7 @@ func parseExceptions(text string) (list []exception) {
 		}
 		m := exceptionLine.FindStringSubmatch(l)
 		if m == nil {
-			list = append(list, exception{n: i + 1, broken: "want FILE:FUNCTION `TEXT` REASON, with a reason that says something"})
+			list = append(list, exception{n: i + 1, problem: "want FILE:FUNCTION `TEXT` REASON, with a reason that says something"})
 			continue
 		}
 		list = append(list, exception{n: i + 1, place: m[1], snippet: m[2], reason: m[3]})
@@ -157,7 +157,7 @@ func parseExceptions(text string) (list []exception) {
 }
 
 func (e exception) covers(b block) bool {
-	return e.broken == "" && b.file+":"+b.fn == e.place && strings.Contains(b.line, e.snippet)
+	return e.problem == "" && b.file+":"+b.fn == e.place && strings.Contains(b.line, e.snippet)
 }
 
 // uncovered: what tests must run, they run, and each exception is still one.
@@ -179,8 +179,8 @@ func uncovered(blocks []block, exceptions []exception) (broken []string) {
 	}
 	for _, e := range exceptions {
 		switch {
-		case e.broken != "":
-			broken = append(broken, fmt.Sprintf("uncovered.txt:%d: %s", e.n, e.broken))
+		case e.problem != "":
+			broken = append(broken, fmt.Sprintf("uncovered.txt:%d: %s", e.n, e.problem))
 		case !used[e.n]:
 			broken = append(broken, fmt.Sprintf("uncovered.txt:%d: tests run all of %s, or it is gone: remove the line", e.n, e.place))
 		}

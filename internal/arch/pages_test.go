@@ -46,7 +46,7 @@ func TestPages(t *testing.T) {
 	for name := range maxWords {
 		require.Contains(t, pages, name, "maxWords names a page that does not exist")
 	}
-	report(t, brokenPages(pages))
+	report(t, pagesWithDeadLinks(pages))
 }
 
 var (
@@ -55,7 +55,7 @@ var (
 	fragment = regexp.MustCompile(`\]\(([^)#\s]*)#([^)\s]+)\)`)
 )
 
-func brokenPages(pages map[string]string) (broken []string) {
+func pagesWithDeadLinks(pages map[string]string) (broken []string) {
 	for name, text := range pages {
 		prose := fenced.ReplaceAllString(text, "")
 		most := maxPageWords
@@ -110,13 +110,13 @@ func anchors(text string) (all []string) {
 func TestPagesRule(t *testing.T) {
 	index := "# Index\n\n[a](guides/a.md) [long](guides/long.md)\n"
 	good := "# Do a\n\nThis guide does `a`.\n\n## The plain form of `tools/call`\n\n```sh\n# no heading\n```\n\n[b](#the-plain-form-of-toolscall)\n"
-	require.Empty(t, brokenPages(map[string]string{"docs/README.md": index, "docs/guides/a.md": good}))
+	require.Empty(t, pagesWithDeadLinks(map[string]string{"docs/README.md": index, "docs/guides/a.md": good}))
 	require.Equal(t, []string{
 		"docs/guides/a.md leads to docs/guides/a.md#no-heading, which has no such heading",
 		"docs/guides/b.md: docs/README.md does not lead to it",
 		"docs/guides/b.md: say in the first sentence what the page is for",
 		"docs/guides/long.md has 2103 words without tables and code, and may have 2100: move what is not of its purpose to another page",
-	}, brokenPages(map[string]string{
+	}, pagesWithDeadLinks(map[string]string{
 		"docs/README.md": index, "docs/guides/a.md": good + "[c](a.md#no-heading)\n", "docs/guides/b.md": "# Do b\n\n## Begin\n\nText.\n",
 		"docs/guides/long.md": "# Be long\n\n| a | b |\n" + strings.Repeat("word ", 2100) + "\n",
 	}))

@@ -35,7 +35,7 @@ func TestSizes(t *testing.T) {
 			names[s.dir()] += len(exported(s.file))
 		}
 	}
-	report(t, crowded(names))
+	report(t, overfullPackages(names))
 	report(t, lengths("a file", files, medianLines, p90Lines))
 	report(t, lengths("a function", functions, p90Function, p90Function))
 	t.Logf("%d files, median %d, p90 %d lines; %d functions, median %d, p90 %d lines",
@@ -78,8 +78,8 @@ func exported(file *ast.File) (names []string) {
 	return names
 }
 
-// crowded reports packages that export more than maxNames names.
-func crowded(names map[string]int) (broken []string) {
+// overfullPackages reports packages that export more than maxNames names.
+func overfullPackages(names map[string]int) (broken []string) {
 	for _, dir := range slices.Sorted(maps.Keys(names)) {
 		if names[dir] > maxNames {
 			broken = append(broken, fmt.Sprintf("%s exports %d names, more than %d", dir, names[dir], maxNames))
@@ -117,8 +117,8 @@ func lengths(what string, sizes []int, median, p90 int) (broken []string) {
 
 // TestSizeRules shows what breaks them.
 func TestSizeRules(t *testing.T) {
-	require.Empty(t, crowded(map[string]int{"tool": maxNames}))
-	require.Equal(t, []string{"tool exports 61 names, more than 60"}, crowded(map[string]int{"tool": 61}))
+	require.Empty(t, overfullPackages(map[string]int{"tool": maxNames}))
+	require.Equal(t, []string{"tool exports 61 names, more than 60"}, overfullPackages(map[string]int{"tool": 61}))
 	many := slices.Repeat([]int{100}, 80)
 	require.Empty(t, lengths("a file", append(many, slices.Repeat([]int{500}, 8)...), 150, 400))
 	require.Equal(t, []string{"one file in ten has more than 500 lines, wanted are 400"}, lengths("a file", append(many, slices.Repeat([]int{500}, 9)...), 150, 400))

@@ -15,8 +15,8 @@ const maxLines = 600
 // wait can be neither scheduled nor simulated, nor ended by a context.
 var freeOfLocks = []string{"agent/...", "tool/...", "ctxperm/...", "revert/...", "internal/callstate", "internal/pipeline"}
 
-// lockPledge stands on the line of a mutex that may be there all the same.
-const lockPledge = "never held across a wait"
+// shortLockComment stands on the line of a mutex that may be there all the same.
+const shortLockComment = "never held across a wait"
 
 func mustBeFreeOfLocks(dir string) bool {
 	if dir == "revert/sqlite" || isTestPackage(dir) {
@@ -36,7 +36,7 @@ func locks(fset *token.FileSet, file *ast.File) (broken []string) {
 	pledged := map[int]bool{}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
-			if strings.Contains(c.Text, lockPledge) {
+			if strings.Contains(c.Text, shortLockComment) {
 				pledged[fset.Position(c.Pos()).Line] = true
 			}
 		}
@@ -51,7 +51,7 @@ func locks(fset *token.FileSet, file *ast.File) (broken []string) {
 			return true
 		}
 		if at := fset.Position(sel.Pos()); !pledged[at.Line] {
-			broken = append(broken, fmt.Sprintf("%s: sync.%s without the comment %q", at, sel.Sel.Name, lockPledge))
+			broken = append(broken, fmt.Sprintf("%s: sync.%s without the comment %q", at, sel.Sel.Name, shortLockComment))
 		}
 		return true
 	})

@@ -103,7 +103,7 @@ func (s *Survey) Grant(ctx context.Context) error {
 	for _, r := range s.asked {
 		accesses = append(accesses, r.Access)
 	}
-	return c.asking(ctx, accesses, func() ([]*record.Approved, error) {
+	return c.approveInside(ctx, accesses, func() ([]*record.Approved, error) {
 		left := slices.DeleteFunc(s.asked, func(r Ruling) bool { return c.granted(r.Access) }) // granted meanwhile for another goroutine
 		s.asked = nil
 		if len(left) == 0 {
@@ -140,7 +140,7 @@ func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAcc
 			return err
 		}
 	}
-	return c.asking(ctx, accesses, func() ([]*record.Approved, error) {
+	return c.approveInside(ctx, accesses, func() ([]*record.Approved, error) {
 		if c.cfg.Changes == nil {
 			return nil, &DeniedError{Access: accesses[0], Stage: "policy", Why: "the runtime has no policy for the changes of a program"}
 		}
@@ -151,10 +151,10 @@ func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAcc
 	})
 }
 
-// asking requests approvals for one goroutine of the call at a time. An
+// approveInside requests approvals for one goroutine of the call at a time. An
 // approver answers one request at a time, and its answer can also cover the
 // next.
-func (c *Call) asking(ctx context.Context, accesses []perm.ResourceAccess, approve func() ([]*record.Approved, error)) error {
+func (c *Call) approveInside(ctx context.Context, accesses []perm.ResourceAccess, approve func() ([]*record.Approved, error)) error {
 	if len(accesses) == 0 {
 		return nil
 	}

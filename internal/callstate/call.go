@@ -88,7 +88,7 @@ type Config struct {
 	Roots         map[string]disk.Root
 	Drivers       []any                                                 // drivers of handles other than files
 	Started       *record.Started                                       // not yet written; nil after the write
-	Turns         *ResourceLocks                                        // locks of the transaction; nil: no other calls
+	Locks         *ResourceLocks                                        // locks of the transaction; nil: no other calls
 	ClaimTimeout  time.Duration                                         // how long the call waits for a resource that another transaction claims
 	Waits         *WaitGraph                                            // wait graph of the runtime; nil: no waits, and no record of late calls
 	Files         FileLimits                                            // limits of file handles; zero fields: their defaults
@@ -369,7 +369,7 @@ func (c *Call) Root(name string) (disk.Root, bool) {
 	return r, ok
 }
 
-var errBroken = errors.New("the journal does not hold all that the transaction did, so it changes nothing more and can only be reverted")
+var errJournalIncomplete = errors.New("the journal does not hold all that the transaction did, so it changes nothing more and can only be reverted")
 
 // Intend makes changes durable, sets their numbers, and claims their resources
 // for the transaction. Their effects may begin only after it returned nil. It
@@ -394,7 +394,7 @@ func (c *Call) Intend(ctx context.Context, changes []effect.Change, blobs []jour
 	// since this call holds the resource.
 	//mutant:check
 	if c.cfg.JournalFailed != nil && c.cfg.JournalFailed() {
-		return nil, errBroken
+		return nil, errJournalIncomplete
 	}
 	//mutant:barrier
 	w := revert.Write{Blobs: blobs, Durable: true, Records: c.Start()}
@@ -440,7 +440,7 @@ func (c *Call) Note(ctx context.Context, key string, value any) error {
 	if known := SecretsOf(c.cfg.Drivers); !known.None() && known.Scrub(key+"\n"+string(raw)) != key+"\n"+string(raw) {
 		return errors.New("a note would hold the value of a secret: note its name instead")
 	}
-	line := revert.CallRecord{Call: c.cfg.ID, Body: &record.Noted{Key: key, Value: json.RawMessage(raw)}}
+	line := revert.CallRecord{Call: c.cfg.ID, Body: &record.RevertNote{Key: key, Value: json.RawMessage(raw)}}
 	//mutant:barrier
 	if err := c.write(ctx, revert.Write{Records: []revert.CallRecord{line}, Durable: true}); err != nil {
 		return err
@@ -481,8 +481,8 @@ func (c *Call) write(ctx context.Context, w revert.Write) error {
 	return nil
 }
 
-// Landed sets the version that a change left, if it was not known before.
-func (c *Call) Landed(n int, post effect.Token) {
+// SetPostVersion sets the version that a change left, if it was not known before.
+func (c *Call) SetPostVersion(n int, post effect.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.posts = append(c.posts, record.Post{N: n, Post: post})

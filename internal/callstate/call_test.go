@@ -29,7 +29,7 @@ func newCall(t *testing.T, h host.Host, change ...func(*callstate.Config)) *call
 	own := journal.Ownership{Txn: "t_1", Owner: j.Owner()}
 	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner}}}, Take: journal.OwnerChange{To: own}}))
 	cfg := callstate.Config{
-		ID: "c_1", Key: "k", Tool: "test", Recorder: rec, Turns: callstate.NewTurns(h),
+		ID: "c_1", Key: "k", Tool: "test", Recorder: rec, Locks: callstate.NewResourceLocks(h),
 		Gate:    func(context.Context, perm.ResourceAccess) (callstate.Ruling, error) { return callstate.Ruling{}, nil },
 		Started: &record.Started{Key: "k", Tool: record.ToolRef{Name: "test"}, Input: []byte("{}"), Decision: []byte("{}"), Confinement: "handles"},
 	}

@@ -26,12 +26,12 @@ var (
 
 // DeniedError states which access was denied, at which stage, and why.
 type DeniedError struct {
-	Access   perm.ResourceAccess
-	Stage    string // grant, policy, approver
-	Decision perm.Decision
-	Why      string
-	Broken   bool // the engine returned an error: no rule is the reason
-	Timeout  bool // the engine exceeded its time; no rule denied the access
+	Access       perm.ResourceAccess
+	Stage        string // grant, policy, approver
+	Decision     perm.Decision
+	Why          string
+	PolicyFailed bool // the engine returned an error: no rule is the reason
+	Timeout      bool // the engine exceeded its time; no rule denied the access
 	// Unanswered: the approval request got no answer. This ends the call, even
 	// if the access only reads.
 	Unanswered bool

@@ -42,8 +42,8 @@ func (e *DeadlockError) Error() string {
 	return fmt.Sprintf("call %s of the same transaction is changing %s and waits for this one; do one after the other", e.Holder, e.Resource)
 }
 
-// NewTurns creates the locks of one transaction.
-func NewTurns(h host.Host) *ResourceLocks {
+// NewResourceLocks creates the locks of one transaction.
+func NewResourceLocks(h host.Host) *ResourceLocks {
 	return &ResourceLocks{host: h, held: map[string]string{}, below: map[string]map[string]bool{}, own: map[string]map[string]*host.Lock{}, then: map[string][]func(){}}
 }
 

@@ -19,7 +19,7 @@ import (
 // the order of arrival and each until it leaves. Two resources are independent.
 func TestLocksAreQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := callstate.NewTurns(hosttest.New(1))
+		turns := callstate.NewResourceLocks(hosttest.New(1))
 		first, err := turns.Take(t.Context(), "c", "a")
 		require.NoError(t, err)
 		_, err = turns.Take(t.Context(), "d", "b")
@@ -60,7 +60,7 @@ func TestLocksAreQueued(t *testing.T) {
 // other, regardless of which took the lock.
 func TestOperationsOfOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := callstate.NewTurns(hosttest.New(1))
+		turns := callstate.NewResourceLocks(hosttest.New(1))
 		_, err := turns.Take(t.Context(), "other", "a")
 		require.NoError(t, err)
 		inside, done := 0, 0
@@ -90,7 +90,7 @@ func TestOperationsOfOneCall(t *testing.T) {
 // one is refused.
 func TestDeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := callstate.NewTurns(hosttest.New(1))
+		turns := callstate.NewResourceLocks(hosttest.New(1))
 		take := func(call, resource string) error {
 			release, err := turns.Take(t.Context(), call, resource)
 			if err == nil {
@@ -124,7 +124,7 @@ func TestDeadlock(t *testing.T) {
 func TestLocksNeverDeadlock(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
-			turns := callstate.NewTurns(hosttest.New(seed))
+			turns := callstate.NewResourceLocks(hosttest.New(seed))
 			var all sync.WaitGroup
 			holder, refused := map[string]string{}, 0
 			var mu sync.Mutex

@@ -90,7 +90,7 @@ func (l *ToolState) look(ctx context.Context) error {
 	}
 	cfg := l.call.cfg
 	resource := toolstate.Resource(cfg.Recorder.Session(), l.tool)
-	release, err := cfg.Turns.Take(ctx, cfg.ID, resource)
+	release, err := cfg.Locks.Take(ctx, cfg.ID, resource)
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-type shout string
+type upperText string
 
-func (s shout) MarshalText() ([]byte, error) { return []byte(strings.ToUpper(string(s))), nil }
+func (s upperText) MarshalText() ([]byte, error) { return []byte(strings.ToUpper(string(s))), nil }
 
 type byPointer struct{ A int }
 
@@ -126,8 +126,8 @@ func TestNotPlain(t *testing.T) {
 	endless := &loop{}
 	endless.Next = endless
 	for name, v := range map[string]any{
-		"floating point": 1.5, "bytes": []byte("ab"), "bytes of a named type": []shoutByte{1}, "array": [2]int{1, 2},
-		"marshals itself": shout("a"), "key marshals itself": map[shout]int{"a": 1}, "keys are numbers": map[int]int{1: 2},
+		"floating point": 1.5, "bytes": []byte("ab"), "bytes of a named type": []upperByte{1}, "array": [2]int{1, 2},
+		"marshals itself": upperText("a"), "key marshals itself": map[upperText]int{"a": 1}, "keys are numbers": map[int]int{1: 2},
 		"marshals by its pointer": &byPointer{}, "would by its pointer": byPointer{}, "embedded and hidden": hidden{}, "embedded pointer": pointed{}, "embedded under a name": renamed{},
 		"embedded and covered": covered{}, "embedded and marshals itself": dated{}, "zero is left out": zero{}, "one name twice": twice{},
 		"quoted": quoted{}, "name for Go alone": named{}, "number": json.Number("1e2"), "bad number": json.Number("x"),
@@ -158,7 +158,7 @@ func TestNotPlain(t *testing.T) {
 	}
 }
 
-type shoutByte uint8
+type upperByte uint8
 
 func nested(n int) any {
 	var v any

@@ -33,11 +33,11 @@ func (p *parser) string() (string, *parseFault) {
 }
 
 const (
-	openString = "a string with no closing quote"
-	rawControl = `a control character in a string, want its escape, such as \n or \u0000`
-	halfPair   = "half of a surrogate pair, want both halves, high then low"
-	badEscape  = `an unknown escape, want one of \" \\ \/ \b \f \n \r \t or \u and four hex digits`
-	badHex     = `\u without four hex digits`
+	openString    = "a string with no closing quote"
+	rawControl    = `a control character in a string, want its escape, such as \n or \u0000`
+	halfSurrogate = "half of a surrogate pair, want both halves, high then low"
+	badEscape     = `an unknown escape, want one of \" \\ \/ \b \f \n \r \t or \u and four hex digits`
+	badHex        = `\u without four hex digits`
 )
 
 func (p *parser) notUTF8(start int) *parseFault {
@@ -128,7 +128,7 @@ func (p *parser) unicode(buf []byte) ([]byte, *parseFault) {
 	if utf16.IsSurrogate(r) {
 		low, _ := hex4(p.src, p.pos+size)
 		if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-			return nil, p.fault(halfPair)
+			return nil, p.fault(halfSurrogate)
 		}
 		size = 12
 	}

@@ -23,7 +23,7 @@ const one = "{\n  \"mcpServers\": {\n    \"fs\": {\n      \"command\": \"fs\"\n 
 // TestNothingToRoute: what names no servers stays as it is, and is no error.
 func TestNothingToRoute(t *testing.T) {
 	for _, text := range []string{"", " \n", "\ufeff", "{}", "{\"mcpServers\": {}}", "{\"mcpServers\": null}", "// none\n{}"} {
-		w := newWorld(t)
+		w := newTestHome(t)
 		w.write(cursorFile, text)
 		r := w.connect("cursor")
 		require.False(t, r.Changed())
@@ -32,7 +32,7 @@ func TestNothingToRoute(t *testing.T) {
 		_, err := w.client("cursor").Disconnect(w.Environment, connect.Write)
 		require.ErrorIs(t, err, connect.ErrNotConnected)
 	}
-	w := newWorld(t)
+	w := newTestHome(t)
 	for _, c := range connect.Clients() {
 		r := w.connect(c.Name())
 		for _, f := range r.Files {
@@ -62,7 +62,7 @@ func TestInvalidFiles(t *testing.T) {
 		{"codex", codexFile, "mcp_servers = { fs = { command = \"a\" } }\n", "config.toml:1:1: \"mcp_servers\" is written on one line"},
 		{"claude-code", "home/.claude.json", "{\"projects\": {\"/a\": {\"mcpServers\": 1}}}", ".claude.json:1:36: "},
 	} {
-		w := newWorld(t)
+		w := newTestHome(t)
 		w.write(tt.file, tt.text)
 		_, err := w.client(tt.client).Connect(w.Environment, connect.Write)
 		require.ErrorContains(t, err, tt.want, "%q", tt.text)
@@ -75,7 +75,7 @@ func TestInvalidFiles(t *testing.T) {
 			require.Contains(t, status.Files[0].Error, tt.want)
 		}
 	}
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.write(gatewayFile, "{")
 	_, err := w.client("cursor").Connect(w.Environment, connect.Write)
@@ -85,7 +85,7 @@ func TestInvalidFiles(t *testing.T) {
 
 // TestMarksAndLineEnds: what editors on Windows leave stays as it is.
 func TestMarksAndLineEnds(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	text := "\ufeff" + strings.ReplaceAll(one, "\n", "\r\n")
 	w.write(cursorFile, text)
 	w.connect("cursor")
@@ -106,7 +106,7 @@ func TestFileStaysWhatItWas(t *testing.T) {
 }
 
 func fileStaysWhatItWas(t *testing.T, foreign bool) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write("dotfiles/cursor.json", one)
 	real := w.at("dotfiles/cursor.json")
 	require.NoError(t, os.Chmod(real, 0o640))
@@ -142,20 +142,20 @@ func fileStaysWhatItWas(t *testing.T, foreign bool) {
 func TestWhatMustNotBeReplaced(t *testing.T) {
 	for _, tt := range []struct {
 		want string
-		make func(w *world)
+		make func(w *testHome)
 	}{
-		{"it is read-only", func(w *world) { require.NoError(w.t, os.Chmod(w.at(cursorFile), 0o444)) }},
-		{"other names", func(w *world) { require.NoError(w.t, os.Link(w.at(cursorFile), w.at("home/.cursor/other"))) }},
-		{"not a file", func(w *world) {
+		{"it is read-only", func(w *testHome) { require.NoError(w.t, os.Chmod(w.at(cursorFile), 0o444)) }},
+		{"other names", func(w *testHome) { require.NoError(w.t, os.Link(w.at(cursorFile), w.at("home/.cursor/other"))) }},
+		{"not a file", func(w *testHome) {
 			require.NoError(w.t, os.Remove(w.at(cursorFile)))
 			require.NoError(w.t, os.Mkdir(w.at(cursorFile), 0o755))
 		}},
-		{"leads nowhere", func(w *world) {
+		{"leads nowhere", func(w *testHome) {
 			require.NoError(w.t, os.Remove(w.at(cursorFile)))
 			require.NoError(w.t, os.Symlink("nowhere", w.at(cursorFile)))
 		}},
 	} {
-		w := newWorld(t)
+		w := newTestHome(t)
 		w.write(cursorFile, one)
 		tt.make(w)
 		_, err := w.client("cursor").Connect(w.Environment, connect.Write)
@@ -232,7 +232,7 @@ func TestForeignChangesStay(t *testing.T) {
 		{"it is empty", func(string) string { return "" }, func(string) string { return "" }, "it is empty now"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestHome(t)
 			w.write(cursorFile, before)
 			w.connect("cursor")
 			foreign := tt.change(w.read(cursorFile))
@@ -253,7 +253,7 @@ func TestForeignChangesStay(t *testing.T) {
 
 func TestForeignChangesStayInTOML(t *testing.T) {
 	before := "a = 1\n\n[mcp_servers.fs]\ncommand = \"fs\" # this\n\n[other]\nb = 2\n\n[mcp_servers.git]\ncommand = \"git\"\n"
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(codexFile, before)
 	w.connect("codex")
 	connected := w.read(codexFile)
@@ -268,7 +268,7 @@ func TestForeignChangesStayInTOML(t *testing.T) {
 // TestFileIsGone checks that the backup keeps the content of a file that the
 // user removed after connect.
 func TestFileIsGone(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.connect("cursor")
 	require.NoError(t, os.Remove(w.at(cursorFile)))
@@ -281,7 +281,7 @@ func TestFileIsGone(t *testing.T) {
 
 // TestConnectingAgain takes in what came since, and disconnecting then leaves all of it.
 func TestConnectingAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.connect("cursor")
 	w.write(cursorFile, strings.Replace(w.read(cursorFile), "\"mcpServers\": {", "\"mcpServers\": {\n    \"new\": {\n      \"command\": \"new\"\n    },", 1))
@@ -304,7 +304,7 @@ func TestConnectingAgain(t *testing.T) {
 
 // TestTheCommandMoved: connecting again leads to where remit is now.
 func TestTheCommandMoved(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.connect("cursor")
 	w.Command = "/usr/bin/remit"
@@ -317,7 +317,7 @@ func TestTheCommandMoved(t *testing.T) {
 // TestWorkspace: a client that starts its servers anywhere has the gateway work in a folder that is named, until another one is. That of a
 // project works in the project.
 func TestWorkspace(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.write("project/.cursor/mcp.json", one)
 	w.Workspace = "work"
@@ -339,7 +339,7 @@ func TestWorkspace(t *testing.T) {
 
 // TestDefinitionFollowsItsClient: what only this client brought follows it.
 func TestDefinitionFollowsItsClient(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.connect("cursor")
 	w.write(cursorFile, strings.ReplaceAll(one, `"command": "fs"`, `"command": "fs2"`))
@@ -352,7 +352,7 @@ func TestDefinitionFollowsItsClient(t *testing.T) {
 
 // TestTwoClients share a server that is one, and cannot both have one name for two.
 func TestTwoClients(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	codex := "[mcp_servers.fs]\ncommand = \"fs\"\nargs = []\ntool_timeout_sec = 9\n"
 	w.write(codexFile, codex)
@@ -392,7 +392,7 @@ func TestTwoClients(t *testing.T) {
 
 // TestOneConfigurationForAll: the scopes of one client meet in a configuration that is named.
 func TestOneConfigurationForAll(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.write("project/.cursor/mcp.json", strings.ReplaceAll(one, `"command": "fs"`, `"command": "here"`))
 	w.Gateway = w.at("home/all.json")
@@ -405,7 +405,7 @@ func TestOneConfigurationForAll(t *testing.T) {
 // TestTheGatewaysOwnStays checks that connect and disconnect keep comments,
 // order and rules that the user wrote into the gateway's configuration.
 func TestTheGatewaysOwnStays(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	own := "{\n\t// mine\n\t\"mcpServers\": {\n\t\t\"own\": {\"command\": \"own\"}, // first\n\t},\n\t\"policy\": \"strict\", // last\n}\n"
 	w.write(gatewayFile, own)
 	w.write(cursorFile, one)
@@ -431,7 +431,7 @@ func TestTheGatewaysOwnStays(t *testing.T) {
 // TestSecretsStayPrivate: files that hold them are the user's alone, and a preview does
 // not show them.
 func TestSecretsStayPrivate(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, `{"mcpServers": {"a": {"command": "a", "env": {"T": "s3cret\"value", "P": "pin1"}}, "b": {"url": "https://b", "headers": {"K": "another secret"}}}}`)
 	w.write(codexFile, "[mcp_servers.c]\ncommand = 'c'\n[mcp_servers.c.env]\nT = 's3cret-of-codex'\n")
 	for _, name := range []string{"cursor", "codex"} {
@@ -474,7 +474,7 @@ func TestOtherSystems(t *testing.T) {
 		{"linux", "claude-code", "claude/.claude.json", "xdg/remit/gateway.json"},
 		{"linux", "codex", "codex/config.toml", "xdg/remit/gateway.json"},
 	} {
-		w := newWorld(t)
+		w := newTestHome(t)
 		w.OS = tt.os
 		w.Env = func(name string) string {
 			return map[string]string{"APPDATA": w.at("roaming"), "XDG_CONFIG_HOME": w.at("xdg"), "CODEX_HOME": w.at("codex"), "CLAUDE_CONFIG_DIR": w.at("claude")}[name]
@@ -491,7 +491,7 @@ func TestOtherSystems(t *testing.T) {
 
 // TestAProjectThatIsTheHome has one file in two scopes, which is edited once.
 func TestAProjectThatIsTheHome(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.Project = w.Home
 	require.Len(t, w.connect("cursor").Files, 1)
@@ -500,7 +500,7 @@ func TestAProjectThatIsTheHome(t *testing.T) {
 }
 
 func TestPlaceIsAbsolute(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	for _, p := range []connect.Environment{
 		{Home: w.Home, State: w.State},
 		{Home: "home", State: w.State, Command: "/x"},
@@ -527,7 +527,7 @@ func TestPlaceIsAbsolute(t *testing.T) {
 
 // TestTimeoutsOfServersAreThoseOfTheGateway: one that is slow is waited for as long as before.
 func TestTimeoutsOfServersAreThoseOfTheGateway(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(codexFile, "[mcp_servers.a]\ncommand = 'a'\nstartup_timeout_sec = 20\n[mcp_servers.b]\ncommand = 'b'\nstartup_timeout_sec = 7.5\ntool_timeout_sec = 90\n[mcp_servers.c]\ncommand = 'c'\nenabled = false\nstartup_timeout_sec = 99\n")
 	w.connect("codex")
 	require.Contains(t, w.read(codexFile), "\nstartup_timeout_sec = 20\ntool_timeout_sec = 90\n[mcp_servers.c]")
@@ -536,7 +536,7 @@ func TestTimeoutsOfServersAreThoseOfTheGateway(t *testing.T) {
 // TestWhatWasThereIsNobodysToTake checks that disconnect keeps a server that
 // the gateway had before connect, even if the client has it too.
 func TestWhatWasThereIsNobodysToTake(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(gatewayFile, one)
 	w.write(cursorFile, one)
 	w.connect("cursor")
@@ -548,7 +548,7 @@ func TestWhatWasThereIsNobodysToTake(t *testing.T) {
 // TestRulesAreNotOverwritten: a server with rules beside it that becomes another one is told
 // of, and the rules stay as they are.
 func TestRulesAreNotOverwritten(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.connect("cursor")
 	ruled := strings.Replace(w.read(gatewayFile), `"command": "fs"`, `"tools": {}, "command": "fs"`, 1)
@@ -561,7 +561,7 @@ func TestRulesAreNotOverwritten(t *testing.T) {
 
 // TestAServerStaysWithItsRules: the gateway refuses rules for a server that is not there, and another client may need it.
 func TestAServerStaysWithItsRules(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.write(codexFile, "[mcp_servers.other]\ncommand = \"other\"\n")
 	w.connect("cursor")
@@ -592,7 +592,7 @@ func TestAServerStaysWithItsRules(t *testing.T) {
 
 // TestNoGapIsLeft where servers that followed each other go.
 func TestNoGapIsLeft(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(codexFile, "[mcp_servers.a]\ncommand = 'a'\n\n[mcp_servers.b]\ncommand = 'b'\n\n[mcp_servers.c]\ncommand = 'c'\n\n[other]\nx = 1\n")
 	w.connect("codex")
 	require.Equal(t, "[mcp_servers.remit]\ncommand = \"/opt/remit/bin/remit\"\nargs = [\"gateway\", \"--config\", \""+w.at(gatewayFile)+"\"]\n\n[other]\nx = 1\n", w.read(codexFile))

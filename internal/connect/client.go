@@ -226,8 +226,8 @@ func (c Client) remit(p Environment, gateway string, more, variables []string) (
 	return e
 }
 
-// patience gives the gateway's entry the longest timeout of its servers.
-func (e *entry) patience(servers []removedServer) {
+// setTimeout gives the gateway's entry the longest timeout of its servers.
+func (e *entry) setTimeout(servers []removedServer) {
 	for _, name := range []string{"startup_timeout_sec", "tool_timeout_sec", "timeout"} {
 		longest, raw := 0.0, json.RawMessage(nil)
 		for _, s := range servers {

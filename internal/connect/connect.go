@@ -34,7 +34,7 @@ type step struct {
 	after  []byte  // content after the change
 	old    *record // of an earlier connect
 	new    *record // nil: nothing leads to the gateway
-	come   []movedServer
+	added  []movedServer
 	report File
 }
 
@@ -91,7 +91,7 @@ func (c Client) connect(p Environment, mode Mode) (r Report, err error) {
 			return r, inFile(src.path, err)
 		}
 		steps = append(steps, s)
-		come = append(come, s.come...)
+		come = append(come, s.added...)
 		if s.old != nil {
 			gone = append(gone, s.old.moved()...)
 			records = slices.DeleteFunc(records, func(r *record) bool { return r.Path == s.old.Path })
@@ -103,7 +103,7 @@ func (c Client) connect(p Environment, mode Mode) (r Report, err error) {
 	}
 	for _, s := range steps {
 		if s.new != nil {
-			brings(s.new, edits)
+			recordAdded(s.new, edits)
 		}
 	}
 	r.fill(steps, edits)
@@ -249,7 +249,7 @@ func (s *step) route(c Client, p Environment, body []byte, t *table, off disable
 			told.Gateway, told.GatewayName = r.Gateway, renamed(is.name)
 			r.Servers = append(r.Servers, removedServer{is.name, told.GatewayName, is.raw, is.entry, e})
 			line, column := position(body, is.at)
-			s.come = append(s.come, movedServer{r.Gateway, gatewayName(is.name), e, fmt.Sprintf("that of %s at %s:%d:%d", c.title, s.source.path, line, column)})
+			s.added = append(s.added, movedServer{r.Gateway, gatewayName(is.name), e, fmt.Sprintf("that of %s at %s:%d:%d", c.title, s.source.path, line, column)})
 			taking = is
 		}
 		s.report.Servers = append(s.report.Servers, told)
@@ -258,7 +258,7 @@ func (s *step) route(c Client, p Environment, body []byte, t *table, off disable
 		return r, refuse(body, own.at, "there is a server %q, and no record of what it stands for: take it out, or give it another name", r.Name)
 	}
 	r.Entry = c.remit(p, r.Gateway, s.arguments(p, r), speak.names)
-	r.Entry.patience(r.Servers)
+	r.Entry.setTimeout(r.Servers)
 	return r, nil
 }
 

@@ -17,18 +17,18 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the golden files expect")
 
-// world is a home and a project of a test's own.
-type world struct {
+// testHome is a home and a project of a test's own.
+type testHome struct {
 	t    *testing.T
 	root string
 	connect.Environment
 }
 
-func newWorld(t *testing.T) *world {
+func newTestHome(t *testing.T) *testHome {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	w := &world{t: t, root: root}
+	w := &testHome{t: t, root: root}
 	w.Environment = connect.Environment{
 		OS: "linux", Home: w.at("home"), Project: w.at("project"), Command: "/opt/remit/bin/remit", State: w.at("state"),
 	}
@@ -38,15 +38,15 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) at(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
+func (w *testHome) at(name string) string { return filepath.Join(w.root, filepath.FromSlash(name)) }
 
-func (w *world) write(name, text string) {
+func (w *testHome) write(name, text string) {
 	w.t.Helper()
 	require.NoError(w.t, os.MkdirAll(filepath.Dir(w.at(name)), 0o755))
 	require.NoError(w.t, os.WriteFile(w.at(name), []byte(text), 0o644))
 }
 
-func (w *world) read(name string) string {
+func (w *testHome) read(name string) string {
 	w.t.Helper()
 	text, err := os.ReadFile(w.at(name))
 	require.NoError(w.t, err)
@@ -54,7 +54,7 @@ func (w *world) read(name string) string {
 }
 
 // tree is every file below a folder.
-func (w *world) tree(names ...string) map[string]string {
+func (w *testHome) tree(names ...string) map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
 	for _, name := range names {
@@ -72,21 +72,21 @@ func (w *world) tree(names ...string) map[string]string {
 	return all
 }
 
-func (w *world) client(name string) connect.Client {
+func (w *testHome) client(name string) connect.Client {
 	w.t.Helper()
 	c, err := connect.ClientByName(name)
 	require.NoError(w.t, err)
 	return c
 }
 
-func (w *world) connect(name string) connect.Report {
+func (w *testHome) connect(name string) connect.Report {
 	w.t.Helper()
 	r, err := w.client(name).Connect(w.Environment, connect.Write)
 	require.NoError(w.t, err)
 	return r
 }
 
-func (w *world) disconnect(name string) connect.Report {
+func (w *testHome) disconnect(name string) connect.Report {
 	w.t.Helper()
 	r, err := w.client(name).Disconnect(w.Environment, connect.Write)
 	require.NoError(w.t, err)
@@ -94,7 +94,7 @@ func (w *world) disconnect(name string) connect.Report {
 }
 
 // plain is a text with the paths of this run taken out.
-func (w *world) plain(text string) string {
+func (w *testHome) plain(text string) string {
 	text = strings.ReplaceAll(text, w.root, "")
 	for _, project := range []string{w.Project, "/src/shop"} {
 		for name := range w.tree("home/.config/remit/projects") {
@@ -116,7 +116,7 @@ func (w *world) plain(text string) string {
 func TestGolden(t *testing.T) {
 	for _, c := range connect.Clients() {
 		t.Run(c.Name(), func(t *testing.T) {
-			w := newWorld(t)
+			w := newTestHome(t)
 			golden := filepath.Join("testdata", c.Name()+".txtar")
 			archive, err := txtar.ParseFile(golden)
 			require.NoError(t, err)

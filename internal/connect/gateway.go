@@ -35,11 +35,11 @@ type movedServer struct {
 
 // gatewayEdit is the change of one configuration.
 type gatewayEdit struct {
-	held    *loadedFile // nil: none exists yet
-	after   []byte
-	from    map[string]string // files of the added servers
-	brought map[string]entry  // as this client added them; nil: they existed
-	report  Gateway
+	held   *loadedFile // nil: none exists yet
+	after  []byte
+	from   map[string]string // files of the added servers
+	added  map[string]entry  // as this client added them; nil: they existed
+	report Gateway
 }
 
 // gatewayEdits plans the changes of the configurations, when some servers enter
@@ -63,7 +63,7 @@ func gatewayEdits(come, gone []movedServer, others []*record) (all []*gatewayEdi
 }
 
 func gatewayEditOf(path string, come, gone []movedServer, others []*record) (*gatewayEdit, error) {
-	e := &gatewayEdit{report: Gateway{Path: path}, from: map[string]string{}, brought: map[string]entry{}}
+	e := &gatewayEdit{report: Gateway{Path: path}, from: map[string]string{}, added: map[string]entry{}}
 	var err error
 	if e.held, err = loadFile(path); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func gatewayEditOf(path string, come, gone []movedServer, others []*record) (*ga
 	}
 	rules, c := serversWithEntries(body), change{path: []string{"mcpServers"}}
 	for _, m := range come {
-		if err := e.comes(&c, m, body, is, gone, others); err != nil {
+		if err := e.addServer(&c, m, body, is, gone, others); err != nil {
 			return nil, err
 		}
 	}
@@ -99,8 +99,8 @@ func gatewayEditOf(path string, come, gone []movedServer, others []*record) (*ga
 	return e, err
 }
 
-// comes adds a server, if it is missing, or is as this client added it.
-func (e *gatewayEdit) comes(c *change, m movedServer, body []byte, is *table, gone []movedServer, others []*record) error {
+// addServer adds a server, if it is missing, or is as this client added it.
+func (e *gatewayEdit) addServer(c *change, m movedServer, body []byte, is *table, gone []movedServer, others []*record) error {
 	for _, p := range c.in {
 		if p.name == m.name && !p.entry.sameServer(m.entry) {
 			return &ConflictError{m.name, m.from, e.from[m.name], m.gateway}
@@ -113,7 +113,7 @@ func (e *gatewayEdit) comes(c *change, m movedServer, body []byte, is *table, go
 		return err
 	}
 	there := is.find(m.name)
-	e.from[m.name], e.brought[m.name] = m.from, m.entry
+	e.from[m.name], e.added[m.name] = m.from, m.entry
 	if there == nil {
 		c.in = append(c.in, serverText{name: m.name, entry: m.entry})
 		e.report.Added = append(e.report.Added, m.name)
@@ -124,11 +124,11 @@ func (e *gatewayEdit) comes(c *change, m movedServer, body []byte, is *table, go
 	if there.entry.sameServer(m.entry) {
 		switch {
 		case own >= 0:
-			e.brought[m.name] = gone[own].entry
+			e.added[m.name] = gone[own].entry
 		case len(whose) > 0:
-			e.brought[m.name] = there.entry
+			e.added[m.name] = there.entry
 		default:
-			e.brought[m.name] = nil
+			e.added[m.name] = nil
 		}
 		return nil
 	}
@@ -184,15 +184,15 @@ func (e *gatewayEdit) goes(c *change, m movedServer, is *table, others []*record
 	}
 }
 
-// brings notes in a record which servers it added to configurations.
-func brings(r *record, edits []*gatewayEdit) {
+// recordAdded notes in a record which servers it added to configurations.
+func recordAdded(r *record, edits []*gatewayEdit) {
 	for _, t := range r.Tables {
 		for _, e := range edits {
 			if e.report.Path != t.Gateway {
 				continue
 			}
 			for i, s := range t.Servers {
-				t.Servers[i].Gateway = e.brought[s.behind()]
+				t.Servers[i].Gateway = e.added[s.behind()]
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func TestNamesTheGatewayTakes(t *testing.T) {
 		require.NoError(t, err)
 		_, _ = fmt.Fprintf(&text, "[mcp_servers.%s]\ncommand = \"c%d\"\n\n[mcp_servers.%s.env]\nK = \"%d\"\n\n", quoted, i, quoted, i)
 	}
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(codexFile, text.String())
 	r := w.connect("codex")
 	c, err := config.Parse(gatewayFile, []byte(w.read(gatewayFile)), func(string) (string, bool) { return "", false })
@@ -45,7 +45,7 @@ func TestNamesTheGatewayTakes(t *testing.T) {
 // second one is refused before anything is written.
 func TestNamesThatAreAlike(t *testing.T) {
 	for _, two := range [][2]string{{"my server", "my-server"}, {"git.hub", "github"}, {"Files", "files"}} {
-		w := newWorld(t)
+		w := newTestHome(t)
 		w.write(codexFile, fmt.Sprintf("[mcp_servers.%q]\ncommand = \"a\"\n\n[mcp_servers.%q]\ncommand = \"b\"\n", two[0], two[1]))
 		before := w.tree("home", "state")
 		_, err := w.client("codex").Connect(w.Environment, connect.Write)

@@ -38,7 +38,7 @@ func TestEntriesTheGatewayTakes(t *testing.T) {
 		`{"type":"sse","url":"//h/x"}`:                         false,
 		`{"url":"https://h/%zz"}`:                              false,
 	} {
-		w := newWorld(t)
+		w := newTestHome(t)
 		text := fmt.Sprintf(`{"mcpServers":{"good":{"command":"good"},"odd":%s}}`, entry)
 		w.write(cursorFile, text)
 		r := w.connect("cursor")

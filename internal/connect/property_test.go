@@ -109,7 +109,7 @@ func serversTOML(t *rapid.T) string {
 func TestConnectThenDisconnectIsTheIdentity(t *testing.T) {
 	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(t)
+		w := newTestHome(t)
 		files := map[string]string{
 			"claude-code": "home/.claude.json", "claude-desktop": "home/.config/Claude/claude_desktop_config.json", "codex": codexFile,
 			"cursor": cursorFile, "vscode": "project/.vscode/mcp.json", "windsurf": "home/.codeium/windsurf/mcp_config.json",
@@ -165,7 +165,7 @@ func TestConnectThenDisconnectIsTheIdentity(t *testing.T) {
 }
 
 // servers is what the gateway would get of a text, in any order, and what stays.
-func servers(t *rapid.T, c connect.Client, w *world, name, text string) (all []string) {
+func servers(t *rapid.T, c connect.Client, w *testHome, name, text string) (all []string) {
 	w.write(name, text)
 	w.Gateway = w.at("all.json")
 	defer func() { w.Gateway = "" }()

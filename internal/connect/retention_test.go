@@ -8,7 +8,7 @@ import (
 
 // TestRetention: the retention that is named stays in each entry until another one is.
 func TestRetention(t *testing.T) {
-	w := newWorld(t)
+	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.write("project/.cursor/mcp.json", one)
 	w.Keep, w.KeepLast = "12h", "5"

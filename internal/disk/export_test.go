@@ -4,7 +4,7 @@ package disk
 
 // OpenRootWithoutOpenat2 opens a root as on a kernel that lacks the call.
 func OpenRootWithoutOpenat2(dir string) (Root, error) {
-	w, err := newLibraryWalker(dir)
+	w, err := newOutsideWalker(dir)
 	if err != nil {
 		return nil, err
 	}

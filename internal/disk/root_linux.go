@@ -35,7 +35,7 @@ func openRoot(dir string) (Root, error) {
 func newLinuxRoot(w walker) (Root, error) {
 	r := &linuxRoot{walk: w, self: self()}
 	err := r.pinned(".", func(self *os.File, info Info) error {
-		r.identity = Identity{Device: info.Device, Inode: info.Inode, Born: bornAt(self)}
+		r.identity = Identity{Device: info.Device, Inode: info.Inode, Created: creationTime(self)}
 		r.features = featuresOf(self)
 		return nil
 	})

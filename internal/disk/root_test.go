@@ -66,7 +66,7 @@ func TestIdentityOfAReusedInode(t *testing.T) {
 		id := r.Identity()
 		require.NoError(t, r.Close())
 		require.NoError(t, os.Remove(folder))
-		if id.Born == 0 {
+		if id.Created == 0 {
 			t.Skip("this file system does not tell when a folder was made")
 		}
 		if first, again := seen[id.Inode]; again {
@@ -80,18 +80,18 @@ func TestIdentityOfAReusedInode(t *testing.T) {
 }
 
 func TestIdentityAcrossRestarts(t *testing.T) {
-	id := disk.Identity{Device: 1, Inode: 2, Born: 3}
+	id := disk.Identity{Device: 1, Inode: 2, Created: 3}
 	for _, tc := range []struct {
 		other     disk.Identity
 		is, again bool
 	}{
-		{disk.Identity{Device: 1, Inode: 2, Born: 3}, true, true},
+		{disk.Identity{Device: 1, Inode: 2, Created: 3}, true, true},
 		{disk.Identity{Device: 1, Inode: 2}, true, true}, // unknown
-		{disk.Identity{Device: 9, Inode: 2, Born: 3}, false, true},
+		{disk.Identity{Device: 9, Inode: 2, Created: 3}, false, true},
 		{disk.Identity{Device: 9, Inode: 2}, false, false},
-		{disk.Identity{Device: 1, Inode: 2, Born: 4}, false, false},
-		{disk.Identity{Device: 1, Inode: 9, Born: 3}, false, false},
-		{disk.Identity{Device: 9, Inode: 2, Born: 4}, false, false},
+		{disk.Identity{Device: 1, Inode: 2, Created: 4}, false, false},
+		{disk.Identity{Device: 1, Inode: 9, Created: 3}, false, false},
+		{disk.Identity{Device: 9, Inode: 2, Created: 4}, false, false},
 		{disk.Identity{}, false, false},
 	} {
 		require.Equal(t, tc.is, id.Is(tc.other), "%+v", tc.other)

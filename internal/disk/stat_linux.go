@@ -21,9 +21,9 @@ func stat(file *os.File) (Info, error) {
 	return infoOf(&raw), nil
 }
 
-// bornAt returns the creation time of an open file's inode, in nanoseconds
+// creationTime returns the creation time of an open file's inode, in nanoseconds
 // since 1970; 0 if the file system has none.
-func bornAt(file *os.File) int64 {
+func creationTime(file *os.File) int64 {
 	var raw unix.Statx_t
 	err := control(file, func(fd int) error {
 		return unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &raw)

@@ -41,7 +41,7 @@ func newWalker(dir string) (walker, error) {
 	}
 	_ = root.Close()
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		return newLibraryWalker(dir)
+		return newOutsideWalker(dir)
 	}
 	return nil, err
 }
@@ -125,19 +125,19 @@ func openat2(root int, name string, how *unix.OpenHow) (fd int, err error) {
 	return fd, err
 }
 
-// libraryWalker walks with os.Root, which ignores mounts. So it compares the
+// outsideWalker walks with os.Root, which ignores mounts. So it compares the
 // mount at the end of each walk with that of the root.
-type libraryWalker struct {
+type outsideWalker struct {
 	root *os.Root
 	home mountID
 }
 
-func newLibraryWalker(dir string) (walker, error) {
+func newOutsideWalker(dir string) (walker, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	w := &libraryWalker{root: root}
+	w := &outsideWalker{root: root}
 	self, err := root.OpenFile(".", unix.O_PATH, 0)
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -171,11 +171,11 @@ func placeOf(file *os.File) (mountID, error) {
 
 // pin relies on os.Root adding O_NOFOLLOW to every step: together with O_PATH
 // that returns the link, where plain O_NOFOLLOW would fail and be resolved.
-func (w *libraryWalker) pin(name string) (*os.File, error) {
+func (w *outsideWalker) pin(name string) (*os.File, error) {
 	return w.open(name, unix.O_PATH)
 }
 
-func (w *libraryWalker) open(name string, flags int) (*os.File, error) {
+func (w *outsideWalker) open(name string, flags int) (*os.File, error) {
 	file, err := w.root.OpenFile(name, flags, 0)
 	if err != nil {
 		return nil, walkError(rootError(err))
@@ -191,7 +191,7 @@ func (w *libraryWalker) open(name string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-func (w *libraryWalker) close() error { return w.root.Close() }
+func (w *outsideWalker) close() error { return w.root.Close() }
 
 // walkError maps the kernel's errors to those of this package.
 func walkError(err error) error {

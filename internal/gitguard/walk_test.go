@@ -22,10 +22,10 @@ func linked(config string, links ...string) files {
 }
 
 const (
-	hooksAt = "[core]\nhooksPath = "
-	include = "[include]\npath = "
-	evil    = " [core]\nfsmonitor=x"
-	changed = "changed core.fsmonitor"
+	hooksAt        = "[core]\nhooksPath = "
+	include        = "[include]\npath = "
+	injectedConfig = " [core]\nfsmonitor=x"
+	changed        = "changed core.fsmonitor"
 )
 
 // TestWays checks that git reaches a changed path through links in folders, and
@@ -38,20 +38,20 @@ func TestWays(t *testing.T) {
 		"folder":        {linked(hooksAt+"ld/hk", "ld@rd"), map[string]string{"+rd/hk/a x": "hook", "@ld": "hook", "@rd": "hook", "@rd/hk": "hook", "+rd/a x": "", "+ld/hk/a x": "", "@rd/x": ""}},
 		"two":           {linked(hooksAt+"a/b/hk", "a@x", "x/b@../rd"), map[string]string{"+rd/hk/a x": "hook", "@a": "hook", "@x": "hook", "@x/b": "hook", "+x/hk/a x": ""}},
 		"missing":       {linked(hooksAt + "a/b/../hk"), map[string]string{"+a/hk/a x": "hook", "@a/b": "hook", "@a": "hook"}},
-		"above a link":  {linked(include+"../e/l/../d/b", "e/l@../d/x"), map[string]string{"+d/d/b" + evil: changed, "+e/d/b" + evil: "", "@e/l": "link"}},
-		"include":       {linked(include+"../ld/inc", "ld@rd"), map[string]string{"+rd/inc" + evil: changed, "@rd": "link"}},
+		"above a link":  {linked(include+"../e/l/../d/b", "e/l@../d/x"), map[string]string{"+d/d/b" + injectedConfig: changed, "+e/d/b" + injectedConfig: "", "@e/l": "link"}},
+		"include":       {linked(include+"../ld/inc", "ld@rd"), map[string]string{"+rd/inc" + injectedConfig: changed, "@rd": "link"}},
 		"absolute":      {linked(hooksAt+"/x/out/hk", "/x/out@/srv/ws"), map[string]string{"+hk/a x": "hook"}},
-		"relative":      {linked(include+"/x/out/a/inc", "/x/out@../srv/ws", "a@b"), map[string]string{"+b/inc" + evil: changed}},
-		"up and down":   {linked(include + "../../ws/inc"), map[string]string{"+inc" + evil: changed}},
-		"up and a link": {linked(include+"../../l/inc", "/srv/l@ws"), map[string]string{"+inc" + evil: changed}},
+		"relative":      {linked(include+"/x/out/a/inc", "/x/out@../srv/ws", "a@b"), map[string]string{"+b/inc" + injectedConfig: changed}},
+		"up and down":   {linked(include + "../../ws/inc"), map[string]string{"+inc" + injectedConfig: changed}},
+		"up and a link": {linked(include+"../../l/inc", "/srv/l@ws"), map[string]string{"+inc" + injectedConfig: changed}},
 		"another mount": {linked(hooksAt+"/mnt/hk", "/mnt@ROOT"), map[string]string{"+hk/a x": "hook", "+a x": ""}},
 		"link out":      {linked(hooksAt+"l/hk", "l@/x", "/x@/srv/ws/r"), map[string]string{"+r/hk/a x": "hook"}},
-		"loop":          {linked(include+"../l/inc", "l@m", "m@l"), map[string]string{"+any/inc" + evil: changed, "!a/pre-push x": "hook", "+any/x" + evil: "", "@l": "link"}},
+		"loop":          {linked(include+"../l/inc", "l@m", "m@l"), map[string]string{"+any/inc" + injectedConfig: changed, "!a/pre-push x": "hook", "+any/x" + injectedConfig: "", "@l": "link"}},
 		"no permission": {linked(hooksAt+"/x/hk", "/x@LOST"), map[string]string{"!a/pre-push x": "hook", "!a/other x": ""}},
-		"gone outside":  {linked(include + "/x/inc"), map[string]string{"+any/inc" + evil: changed, "!a/pre-push x": "hook"}},
-		"home":          {linked(include+"~/ws/inc", "/home/u/ws@/srv/ws"), map[string]string{"+inc" + evil: changed, "+any/inc" + evil: changed, "@inc": "link"}},
+		"gone outside":  {linked(include + "/x/inc"), map[string]string{"+any/inc" + injectedConfig: changed, "!a/pre-push x": "hook"}},
+		"home":          {linked(include+"~/ws/inc", "/home/u/ws@/srv/ws"), map[string]string{"+inc" + injectedConfig: changed, "+any/inc" + injectedConfig: changed, "@inc": "link"}},
 		"home hooks":    {linked(hooksAt+"~/ws/hk", "/home/u/ws@/srv/ws"), map[string]string{"+hk/a x": "hook"}},
-		"other home":    {linked(include+"~you/inc", "/srv/ws/x@y"), map[string]string{"+any/INC" + evil: changed, "!a/pre-push x": "hook"}},
+		"other home":    {linked(include+"~you/inc", "/srv/ws/x@y"), map[string]string{"+any/INC" + injectedConfig: changed, "!a/pre-push x": "hook"}},
 		"prefix":        {linked("[core]\nattributesFile = %(prefix)/at"), map[string]string{"+any/at x": "attributes"}},
 		"attributes":    {linked("[core]\nattributesFile = ld/at", "ld@rd"), map[string]string{"+rd/at x": "attributes", "-rd/at": "", "@ld": "link"}},
 		"info":          {linked("", ".git/info/attributes@../../real"), map[string]string{"+real x": "attributes", "@real": "link"}},
@@ -59,17 +59,17 @@ func TestWays(t *testing.T) {
 		"remotes":       {linked("", ".git/remotes@../rd"), map[string]string{"+rd/o x": "changed remote.o.url"}},
 		"rebase":        {linked("", ".git/rebase-merge@../rd"), map[string]string{"+rd/git-rebase-todo x sh": "todo", "+rd/strategy x": "todo", "+rd/done x sh": ""}},
 		"case":          {linked(hooksAt+"LD/hk", "LD@Rd"), map[string]string{"+rd/HK/a x": "hook", "@ld": "hook"}},
-		"git":           {files{".git@": "ld/gd", "ld@": "rd", "rd/gd/config": hooksAt + "hk"}, map[string]string{"+rd/gd/config" + evil: "changed core.fsmonitor,core.hookspath", "+rd/gd/hooks/a x": "hook", "+hk/a x": "hook", "@ld": "link", "@rd/gd": "link", "+rd/gd/index x": ""}},
-		"git file":      {files{".git": "gitdir: ld/gd", "ld@": "rd", "rd/gd/config": ""}, map[string]string{"+rd/gd/config" + evil: changed, "@ld": "link", "-.git": "link"}},
+		"git":           {files{".git@": "ld/gd", "ld@": "rd", "rd/gd/config": hooksAt + "hk"}, map[string]string{"+rd/gd/config" + injectedConfig: "changed core.fsmonitor,core.hookspath", "+rd/gd/hooks/a x": "hook", "+hk/a x": "hook", "@ld": "link", "@rd/gd": "link", "+rd/gd/index x": ""}},
+		"git file":      {files{".git": "gitdir: ld/gd", "ld@": "rd", "rd/gd/config": ""}, map[string]string{"+rd/gd/config" + injectedConfig: changed, "@ld": "link", "-.git": "link"}},
 		"git lost":      {files{".git@": "l", "l@": "l"}, map[string]string{"!a/pre-push x": "hook"}},
 		"from where it stands": {
 			files{".git/HEAD": "ref: x", ".git/config@": "../c/cfg", "c/cfg": include + "inc\n", ".git/inc@": "../d/inc", "d/inc": include + "more"},
-			map[string]string{"+d/inc" + evil: "changed core.fsmonitor,include.path", "+.git/more" + evil: changed, "+c/inc" + evil: "", "+d/more" + evil: ""},
+			map[string]string{"+d/inc" + injectedConfig: "changed core.fsmonitor,include.path", "+.git/more" + injectedConfig: changed, "+c/inc" + injectedConfig: "", "+d/more" + injectedConfig: ""},
 		},
 		"common": {
 			files{".git/HEAD": "ref: x", ".git/worktrees/w/commondir": "../../../ld/cm\n", ".git/worktrees/w/HEAD": "ref: x", "ld@": "rd", "rd/cm/config": hooksAt + "h"},
 			map[string]string{
-				"+rd/cm/config" + evil: "changed core.fsmonitor,core.hookspath", "+rd/cm/hooks/a x": "hook", "+rd/cm/info/attributes x": "attributes", "@ld": "link",
+				"+rd/cm/config" + injectedConfig: "changed core.fsmonitor,core.hookspath", "+rd/cm/hooks/a x": "hook", "+rd/cm/info/attributes x": "attributes", "@ld": "link",
 				"+rd/cm/refs/heads/config x": "", "+rd/cm/objects/ab/c x": "", "-.git/worktrees/w/commondir": "link", "@rd/cm": "link",
 			},
 		},
@@ -79,7 +79,7 @@ func TestWays(t *testing.T) {
 		},
 		"common elsewhere": {
 			files{".git/HEAD": "ref: x", ".git/worktrees/w/commondir": "/x\n", ".git/worktrees/w/HEAD": "ref: x"},
-			map[string]string{"!a/pre-push x": "hook", "+a/config" + evil: ""},
+			map[string]string{"!a/pre-push x": "hook", "+a/config" + injectedConfig: ""},
 		},
 		"common unreadable": {files{".git/HEAD": "ref: x", ".git/commondir/": ""}, map[string]string{"!a/pre-push x": "hook"}},
 		"worktree": {
@@ -122,7 +122,7 @@ func TestWaysInOneCall(t *testing.T) {
 func TestUnknownRoot(t *testing.T) {
 	for config, want := range map[string]bool{"": true, include + "/srv/ws/inc": true, include + "../inc": true, include + "../../inc": true} {
 		was := linked(config)
-		c := gitguard.Change{Path: "x/inc", Type: "file", After: func() ([]byte, error) { return []byte(evil), nil }}
+		c := gitguard.Change{Path: "x/inc", Type: "file", After: func() ([]byte, error) { return []byte(injectedConfig), nil }}
 		facts := gitguard.New("", was.all(), []gitguard.Change{c}).Facts(c)
 		require.Equal(t, strings.Contains(config, "/srv") || strings.Contains(config, "../../"), facts != nil, config)
 		c = gitguard.Change{Path: "x/pre-push", Type: "file", Exec: true}

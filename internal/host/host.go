@@ -48,18 +48,18 @@ func OpenRoot(h Host, dir string) (disk.Root, error) {
 // Real returns the host on which the process runs.
 func Real() Host { return realHost{} }
 
-// Asker returns the record of this process for a call that waits, for package
+// ProcessChain returns the record of this process for a call that waits, for package
 // lineage; nil if the host has no processes.
-func Asker(h Host) json.RawMessage {
-	if own, ok := h.(interface{ Asker() json.RawMessage }); ok {
-		return own.Asker()
+func ProcessChain(h Host) json.RawMessage {
+	if own, ok := h.(interface{ ProcessChain() json.RawMessage }); ok {
+		return own.ProcessChain()
 	}
 	return nil
 }
 
 type realHost struct{}
 
-func (realHost) Asker() json.RawMessage { return lineage.Record() }
+func (realHost) ProcessChain() json.RawMessage { return lineage.Record() }
 
 func (realHost) Now() time.Time { return time.Now().UTC().Round(0) }
 

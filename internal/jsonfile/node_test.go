@@ -32,11 +32,11 @@ func TestPlaces(t *testing.T) {
 		report := &jsonfile.Report{}
 		root := jsonfile.Parse(report, "f", text)
 		require.NoError(t, report.Err())
-		stands(t, string(text), root)
+		requireNode(t, string(text), root)
 	})
 }
 
-func stands(t *rapid.T, text string, n *jsonfile.Node) {
+func requireNode(t *rapid.T, text string, n *jsonfile.Node) {
 	place := strings.Split(n.Place(), ":")
 	line, err := strconv.Atoi(place[1])
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func stands(t *rapid.T, text string, n *jsonfile.Node) {
 	require.NoError(t, err)
 	require.Equal(t, string(n.Value.Canonical()), string(got))
 	for _, m := range append(n.Members(), n.Elements()...) {
-		stands(t, text, m)
+		requireNode(t, text, m)
 	}
 }
 

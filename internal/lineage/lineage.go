@@ -20,9 +20,9 @@ type Process struct {
 	Name  string `json:"name"`  // chosen by the process: for people, it proves nothing
 }
 
-// Asker is the process that asked for an approval, with its parents that act
+// AskingProcess is the process that asked for an approval, with its parents that act
 // for the same agent.
-type Asker struct {
+type AskingProcess struct {
 	Boot       string    `json:"boot"`              // identifies this run of the machine
 	Namespaces string    `json:"namespaces"`        // namespaces of the process IDs
 	Group      string    `json:"group"`             // digest of the control groups of the first process
@@ -62,12 +62,12 @@ func (l Link) adopts() bool { return l.PID == 1 || l.Parent == 1 && l.Name == "s
 // container can be an agent at a terminal.
 func (l Link) serves() bool { return l.adopts() && !l.Terminal }
 
-// Asker returns the record of an asking process: the process, and those above
+// AskingProcess returns the record of an asking process: the process, and those above
 // it below the shell of a person. If there is no such shell, as below a desktop
 // or a service manager, it includes those of the same user and control groups.
-func (c Chain) Asker() Asker {
+func (c Chain) AskingProcess() AskingProcess {
 	if len(c.Links) == 0 {
-		return Asker{}
+		return AskingProcess{}
 	}
 	first, loose := c.Links[0], false
 	other := func(l Link) bool { return l.UID != first.UID }
@@ -82,7 +82,7 @@ func (c Chain) Asker() Asker {
 	if end < 0 {
 		end = len(c.Links) - 1
 	}
-	a := Asker{Boot: c.Boot, Namespaces: c.Namespaces, Group: first.Group, Loose: loose}
+	a := AskingProcess{Boot: c.Boot, Namespaces: c.Namespaces, Group: first.Group, Loose: loose}
 	for _, l := range c.Links[:end+1] {
 		a.Processes = append(a.Processes, l.Process)
 	}
@@ -116,9 +116,9 @@ func Record() json.RawMessage {
 	if errors.Is(err, ErrUnknown) {
 		return nil
 	}
-	a := c.Asker()
+	a := c.AskingProcess()
 	if err != nil {
-		a = Asker{Processes: []Process{}, Unknown: err.Error()}
+		a = AskingProcess{Processes: []Process{}, Unknown: err.Error()}
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -129,7 +129,7 @@ func Record() json.RawMessage {
 
 // Bars returns why a process with the chain c must not answer a request of a,
 // or "" if it may.
-func (a Asker) Bars(c Chain) string {
+func (a AskingProcess) Bars(c Chain) string {
 	switch {
 	case a.Unknown != "":
 		return "the process that asked is unknown: " + a.Unknown
@@ -162,7 +162,7 @@ func (a Asker) Bars(c Chain) string {
 
 // oldest returns the process that began first among those that act for the
 // agent.
-func (a Asker) oldest() Process {
+func (a AskingProcess) oldest() Process {
 	return slices.MinFunc(a.Processes, func(p, q Process) int { return cmp.Compare(p.Start, q.Start) })
 }
 
@@ -198,7 +198,7 @@ func (c Chain) orphan(i int) bool {
 
 // loose finds the topmost process of the chain that detached from its parents
 // after a asked, in the control groups of a.
-func (c Chain) loose(a Asker) (top Link, loose bool) {
+func (c Chain) loose(a AskingProcess) (top Link, loose bool) {
 	own := c.Links[0]
 	i := slices.IndexFunc(c.Links, func(l Link) bool { return l.UID != own.UID || l.adopts() })
 	switch {

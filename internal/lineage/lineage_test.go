@@ -181,7 +181,7 @@ func TestBars(t *testing.T) {
 		{"a container that is a shell: in the job of the agent", container(shell(1)), 300, 420, "in the job or the session of claude"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			why := tt.tree.chain(tt.asks).Asker().Bars(tt.tree.chain(tt.is))
+			why := tt.tree.chain(tt.asks).AskingProcess().Bars(tt.tree.chain(tt.is))
 			if tt.why == "" {
 				require.Empty(t, why)
 				return
@@ -193,11 +193,11 @@ func TestBars(t *testing.T) {
 
 func TestBarsWithoutAChain(t *testing.T) {
 	c := desktop().chain(300)
-	a := c.Asker()
+	a := c.AskingProcess()
 	require.Contains(t, a.Bars(lineage.Chain{}), "are unknown")
-	require.Contains(t, lineage.Asker{Unknown: "why"}.Bars(c), "why")
-	require.Empty(t, lineage.Asker{}.Bars(c), "a system that does not tell")
-	require.Empty(t, lineage.Chain{}.Asker())
+	require.Contains(t, lineage.AskingProcess{Unknown: "why"}.Bars(c), "why")
+	require.Empty(t, lineage.AskingProcess{}.Bars(c), "a system that does not tell")
+	require.Empty(t, lineage.Chain{}.AskingProcess())
 	c.Namespaces = "others"
 	require.Contains(t, a.Bars(c), "cannot be compared")
 	c.Boot = "later"
@@ -212,7 +212,7 @@ func TestAskerOfAService(t *testing.T) {
 	tr[701] = of(700, "remit", 41, group("app"))
 	tr[710] = of(1, "remit", 40, group("remit.service"))
 	names := func(pid int) (out []string) {
-		for _, p := range tr.chain(pid).Asker().Processes {
+		for _, p := range tr.chain(pid).AskingProcess().Processes {
 			out = append(out, p.Name)
 		}
 		return out
@@ -233,8 +233,8 @@ func TestOwn(t *testing.T) {
 	require.Equal(t, os.Getpid(), c.Links[0].PID)
 	require.Equal(t, os.Getppid(), c.Links[1].PID)
 	require.NotEmpty(t, c.Boot)
-	var a lineage.Asker
+	var a lineage.AskingProcess
 	require.NoError(t, json.Unmarshal(lineage.Record(), &a))
-	require.Equal(t, c.Asker(), a)
+	require.Equal(t, c.AskingProcess(), a)
 	require.Contains(t, a.Bars(c), "which asked")
 }

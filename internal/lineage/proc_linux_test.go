@@ -50,9 +50,9 @@ func TestHiddenParent(t *testing.T) {
 // above it, and a chain without visible parents.
 func TestChainsWithoutATop(t *testing.T) {
 	lone := Chain{Boot: "b", Links: []Link{{Process: Process{PID: 5, Start: 9}, Parent: 1}}}
-	require.True(t, lone.Asker().Loose)
-	require.Contains(t, lone.Asker().Bars(lone), "which asked")
+	require.True(t, lone.AskingProcess().Loose)
+	require.Contains(t, lone.AskingProcess().Bars(lone), "which asked")
 	login := Chain{Boot: "b", Links: []Link{{Process: Process{PID: 7, Start: 10}, Parent: 6}, {Process: Process{PID: 6, Start: 3}, UID: 1}}}
-	require.Empty(t, lone.Asker().Bars(login))
-	require.Empty(t, lone.Asker().Bars(Chain{Boot: "b", Links: []Link{{Process: Process{PID: 1, Start: 1}}}}), "the first process itself")
+	require.Empty(t, lone.AskingProcess().Bars(login))
+	require.Empty(t, lone.AskingProcess().Bars(Chain{Boot: "b", Links: []Link{{Process: Process{PID: 1, Start: 1}}}}), "the first process itself")
 }

@@ -22,7 +22,7 @@ type callback struct {
 	listener net.Listener
 	server   *http.Server
 	state    string // set before the browser opens
-	came     chan url.Values
+	received chan url.Values
 }
 
 func listen(port int) (*callback, error) {
@@ -30,7 +30,7 @@ func listen(port int) (*callback, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the browser has nowhere to come back to: %w", err)
 	}
-	return &callback{listener: l, came: make(chan url.Values, 1)}, nil
+	return &callback{listener: l, received: make(chan url.Values, 1)}, nil
 }
 
 func (c *callback) url() string { return "http://" + c.listener.Addr().String() + callbackPath }
@@ -49,7 +49,7 @@ func (c *callback) wait(ctx context.Context, state string) (url.Values, error) {
 	c.server = &http.Server{Handler: c, ReadTimeout: wait, WriteTimeout: wait, MaxHeaderBytes: 64 << 10}
 	go func() { _ = c.server.Serve(c.listener) }()
 	select {
-	case v := <-c.came:
+	case v := <-c.received:
 		// The browser gets its response.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
@@ -71,7 +71,7 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	select {
-	case c.came <- v:
+	case c.received <- v:
 		_, _ = fmt.Fprintln(w, "remit has what it waited for. What comes of it is told where it was started; this page can be closed.")
 	default:
 		http.Error(w, "remit has this already.", http.StatusConflict)
@@ -90,7 +90,7 @@ func answered(v url.Values, stop context.CancelCauseFunc) *auth.AuthorizationRes
 	case "access_denied":
 		stop(ErrRefused)
 	default:
-		stop(errors.New("the authorization server says: " + said(code, http.StatusBadRequest)))
+		stop(errors.New("the authorization server says: " + errorText(code, http.StatusBadRequest)))
 	}
 	return &auth.AuthorizationResult{Code: v.Get("code"), State: v.Get("state"), Iss: v.Get("iss")}
 }

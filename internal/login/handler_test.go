@@ -37,7 +37,7 @@ func wanted(t *testing.T, err error) *config.LoginError {
 
 // TestRenew: a token that has ended is renewed before it is sent, and so is the next one.
 func TestRenew(t *testing.T) {
-	h := newHouse(t, logintest.Rules{Expires: 5})
+	h := newTokenServer(t, logintest.Rules{Expires: 5})
 	k := h.in()
 	first := h.Seen()
 	require.NoError(t, h.call(t.Context(), h.URL))
@@ -54,7 +54,7 @@ func TestRenew(t *testing.T) {
 
 // TestRenewTwoGateways: two processes renew the same token again and again; the server takes each refresh token once, and all of them when one comes twice.
 func TestRenewTwoGateways(t *testing.T) {
-	h := newHouse(t, logintest.Rules{Expires: 5})
+	h := newTokenServer(t, logintest.Rules{Expires: 5})
 	h.in()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -108,7 +108,7 @@ func renewMany(folder, url string) error {
 
 // TestRenewAtOnce: so it is within one process. One renews, and those who waited take what it got.
 func TestRenewAtOnce(t *testing.T) {
-	h := newHouse(t, logintest.Rules{Expires: 3600})
+	h := newTokenServer(t, logintest.Rules{Expires: 3600})
 	h.in()
 	h.Forget()
 	h.change(func(r map[string]any) { r["issued"] = time.Now().Add(-time.Hour) })
@@ -125,7 +125,7 @@ func TestRenewAtOnce(t *testing.T) {
 
 // TestRenewToTheEnd: a gateway that is closed waits for the token that it has asked for, and asks for no other.
 func TestRenewToTheEnd(t *testing.T) {
-	h := newHouse(t, logintest.Rules{Expires: 5})
+	h := newTokenServer(t, logintest.Rules{Expires: 5})
 	h.in()
 	asked, closing := make(chan struct{}), make(chan struct{})
 	release := sync.OnceFunc(func() { close(closing) })
@@ -165,7 +165,7 @@ func TestRenewToTheEnd(t *testing.T) {
 func TestRevoked(t *testing.T) {
 	for name, rules := range map[string]logintest.Rules{"renewed before": {Expires: 5}, "renewed when refused": {}, "never renewed": {NoRefresh: true}, "ended": {NoRefresh: true, Expires: 5}} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, rules)
+			h := newTokenServer(t, rules)
 			h.in()
 			renewed, ok := h.store.Handler("s", h.URL).(interface{ Renewed() bool })
 			require.True(t, ok)
@@ -199,7 +199,7 @@ func TestRevoked(t *testing.T) {
 
 // TestRefusedToken: one that the server refuses though it has not ended is renewed; one that was just given is not.
 func TestRefusedToken(t *testing.T) {
-	h := newHouse(t, logintest.Rules{Expires: 3600})
+	h := newTokenServer(t, logintest.Rules{Expires: 3600})
 	h.in()
 	h.Forget()
 	renewed, ok := h.store.Handler("s", h.URL).(interface{ Renewed() bool })
@@ -213,7 +213,7 @@ func TestRefusedToken(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, all[0].Needs)
 
-	h.Now(func(r *logintest.Rules) { r.Deaf = true })
+	h.Now(func(r *logintest.Rules) { r.RejectTokens = true })
 	asked := len(h.Asked())
 	_ = wanted(t, h.call(t.Context(), h.URL))
 	_ = wanted(t, h.call(t.Context(), h.URL))
@@ -222,7 +222,7 @@ func TestRefusedToken(t *testing.T) {
 
 // TestMoreRights: a server that wants more than it was given says what, and the next login asks for that and for what there was.
 func TestMoreRights(t *testing.T) {
-	h := newHouse(t, logintest.Rules{Scopes: []string{"a"}})
+	h := newTokenServer(t, logintest.Rules{Scopes: []string{"a"}})
 	h.in()
 	h.Now(func(r *logintest.Rules) { r.Wants = "b" })
 	require.Equal(t, "it wants more rights than it was given: b", wanted(t, h.call(t.Context(), h.URL)).Why)
@@ -233,7 +233,7 @@ func TestMoreRights(t *testing.T) {
 
 // TestNotNow: an authorization server that is ill is no reason to log in. Nothing is sent, and the next time it is tried again.
 func TestNotNow(t *testing.T) {
-	h := newHouse(t, logintest.Rules{Expires: 5})
+	h := newTokenServer(t, logintest.Rules{Expires: 5})
 	h.in()
 	for _, status := range []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusOK} {
 		h.Now(func(r *logintest.Rules) { r.Status, r.Body = status, "SECRET" })
@@ -254,7 +254,7 @@ func TestNotNow(t *testing.T) {
 
 // TestElsewhere: a token goes to the URL that it was given for. Another URL, or another server's name, has none.
 func TestElsewhere(t *testing.T) {
-	h := newHouse(t, logintest.Rules{})
+	h := newTokenServer(t, logintest.Rules{})
 	h.in()
 	other := logintest.New(t, behind(), logintest.Rules{})
 	_ = wanted(t, h.call(t.Context(), other.URL))
@@ -290,7 +290,7 @@ func TestElsewhere(t *testing.T) {
 
 // TestFiles: what cannot be read, or others could read, is no token, and says how to mend it.
 func TestFiles(t *testing.T) {
-	h := newHouse(t, logintest.Rules{})
+	h := newTokenServer(t, logintest.Rules{})
 	h.in()
 	path, _ := h.file()
 	if runtime.GOOS != "windows" {
@@ -331,7 +331,7 @@ func TestFiles(t *testing.T) {
 
 // TestForbidden: a server that forbids something for another reason says so itself.
 func TestForbidden(t *testing.T) {
-	h := newHouse(t, logintest.Rules{})
+	h := newTokenServer(t, logintest.Rules{})
 	answer := func(status int, header string) error {
 		req := httptest.NewRequest(http.MethodPost, h.URL, nil)
 		resp := &http.Response{StatusCode: status, Header: http.Header{"Www-Authenticate": {header}}, Body: http.NoBody}

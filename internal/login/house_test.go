@@ -38,8 +38,8 @@ func behind() http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 }
 
-// house is a server that wants tokens, and where they are kept.
-type house struct {
+// tokenServer is a server that wants tokens, and where they are kept.
+type tokenServer struct {
 	*logintest.Server
 
 	t     *testing.T
@@ -48,16 +48,16 @@ type house struct {
 	pages []string
 }
 
-func newHouse(t *testing.T, rules logintest.Rules) *house {
+func newTokenServer(t *testing.T, rules logintest.Rules) *tokenServer {
 	t.Helper()
-	h := &house{t: t, Server: logintest.New(t, behind(), rules)}
+	h := &tokenServer{t: t, Server: logintest.New(t, behind(), rules)}
 	h.store = login.Store{Folder: filepath.Join(t.TempDir(), "login"), Fix: func(server string) string { return "remit gateway login " + server }}
 	h.entry = config.Server{Name: "s", URL: h.URL}
 	return h
 }
 
 // login is a person who says yes.
-func (h *house) login() (login.LoginInfo, error) {
+func (h *tokenServer) login() (login.LoginInfo, error) {
 	return h.store.Login(h.t.Context(), h.entry, func(page string) {
 		h.pages = append(h.pages, page)
 		h.Visit(page)
@@ -65,7 +65,7 @@ func (h *house) login() (login.LoginInfo, error) {
 }
 
 // in logs in.
-func (h *house) in() login.LoginInfo {
+func (h *tokenServer) in() login.LoginInfo {
 	h.t.Helper()
 	k, err := h.login()
 	require.NoError(h.t, err)
@@ -73,7 +73,7 @@ func (h *house) in() login.LoginInfo {
 }
 
 // call connects as the gateway does, and calls a tool.
-func (h *house) call(ctx context.Context, url string) error {
+func (h *tokenServer) call(ctx context.Context, url string) error {
 	cs, err := sdk.NewClient(&sdk.Implementation{Name: "c", Version: "1"}, nil).Connect(ctx,
 		&sdk.StreamableClientTransport{Endpoint: url, OAuthHandler: h.store.Handler("s", url), MaxRetries: -1, DisableStandaloneSSE: true}, nil)
 	if err != nil {
@@ -85,7 +85,7 @@ func (h *house) call(ctx context.Context, url string) error {
 }
 
 // file is the one file of the folder, and what it says.
-func (h *house) file() (path string, record map[string]any) {
+func (h *tokenServer) file() (path string, record map[string]any) {
 	h.t.Helper()
 	all, err := filepath.Glob(filepath.Join(h.store.Folder, "*.json"))
 	require.NoError(h.t, err)
@@ -97,7 +97,7 @@ func (h *house) file() (path string, record map[string]any) {
 }
 
 // change rewrites the one file.
-func (h *house) change(how func(record map[string]any)) {
+func (h *tokenServer) change(how func(record map[string]any)) {
 	h.t.Helper()
 	path, record := h.file()
 	how(record)
@@ -107,7 +107,7 @@ func (h *house) change(how func(record map[string]any)) {
 }
 
 // silent wants a text to hold nothing that is secret.
-func (h *house) silent(text string) {
+func (h *tokenServer) silent(text string) {
 	h.t.Helper()
 	for _, secret := range h.Secrets() {
 		require.NotContains(h.t, text, secret)

@@ -10,9 +10,9 @@ import (
 // errHeld says that another process or goroutine holds a lock.
 var errHeld = errors.New("it is held")
 
-// patience bounds the wait for a record's lock. It is longer than a renewal
+// lockTimeout bounds the wait for a record's lock. It is longer than a renewal
 // takes, or fails.
-const patience = 2 * wait
+const lockTimeout = 2 * wait
 
 // lockStore waits for the exclusive lock of a record, among all processes. The
 // lock ends with its process. The lock file stays, as waiting processes have it
@@ -22,7 +22,7 @@ func lockStore(path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(lockTimeout); ; time.Sleep(10 * time.Millisecond) {
 		switch err = try(f); {
 		case err == nil:
 			return func() { _ = f.Close() }, nil

@@ -24,7 +24,7 @@ import (
 
 // TestLogin: a person logs in, and the gateway gets in. What is kept is for its owner alone, and what is told holds nothing of it.
 func TestLogin(t *testing.T) {
-	h := newHouse(t, logintest.Rules{Expires: 3600, Scopes: []string{"a", "b"}, SaysIss: true, Iss: "own"})
+	h := newTokenServer(t, logintest.Rules{Expires: 3600, Scopes: []string{"a", "b"}, SaysIss: true, Iss: "own"})
 	require.ErrorContains(t, h.call(t.Context(), h.URL), "server s needs a login: it requires one, and there is no login; run: remit gateway login s")
 	k := h.in()
 	require.Equal(t, login.LoginInfo{Server: "s", URL: h.URL, Resource: h.URL, Scopes: []string{"a", "b"}, Expires: k.Expires, Renews: true}, k)
@@ -83,11 +83,11 @@ func TestLoginThatFails(t *testing.T) {
 		"a token that is none":          {logintest.Rules{Status: http.StatusOK, Body: `{"access_token": SECRET`}, "gives no token"},
 		"a registration that is none":   {logintest.Rules{Body: `{"client_id": SECRET`}, `does not register the gateway; register one by hand, and give its "clientId"`},
 		"nobody is registered":          {logintest.Rules{Clients: map[string]string{}}, "registers no clients"},
-		"the server wants another one":  {logintest.Rules{Deaf: true}, "does not take the token that it was just given"},
+		"the server wants another one":  {logintest.Rules{RejectTokens: true}, "does not take the token that it was just given"},
 		"the server wants a better one": {logintest.Rules{Wants: "more"}, "does not take the token that it was just given"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, c.rules)
+			h := newTokenServer(t, c.rules)
 			k, err := h.login()
 			require.ErrorContains(t, err, c.want)
 			require.Equal(t, c.want == login.ErrRefused.Error(), errors.Is(err, login.ErrRefused))
@@ -110,7 +110,7 @@ func TestLoginThatFails(t *testing.T) {
 // TestLoginThatIsOver checks that a login does not open a page after its
 // context is cancelled. This includes messages that its connection still sends.
 func TestLoginThatIsOver(t *testing.T) {
-	h := newHouse(t, logintest.Rules{})
+	h := newTokenServer(t, logintest.Rules{})
 	why := errors.New("nobody came")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
@@ -122,8 +122,8 @@ func TestLoginThatIsOver(t *testing.T) {
 // TestLoginAllTheSame checks that the login accepts harmless deviations of
 // authorization servers, and rejects a redirect to another host.
 func TestLoginAllTheSame(t *testing.T) {
-	newHouse(t, logintest.Rules{Iss: "own"}).in()
-	h := newHouse(t, logintest.Rules{})
+	newTokenServer(t, logintest.Rules{Iss: "own"}).in()
+	h := newTokenServer(t, logintest.Rules{})
 	other := strings.Replace(strings.TrimPrefix(h.Base, "http://"), "127.0.0.1", "localhost", 1)
 	h.Now(func(r *logintest.Rules) { r.Moved = other })
 	_, err := h.login()
@@ -133,7 +133,7 @@ func TestLoginAllTheSame(t *testing.T) {
 // TestLoginNowhere checks that the login fails for a server without a supported
 // login. If the configuration shows this, the login sends no request.
 func TestLoginNowhere(t *testing.T) {
-	h := newHouse(t, logintest.Rules{})
+	h := newTokenServer(t, logintest.Rules{})
 	for want, entry := range map[string]config.Server{
 		"started by a command":        {Command: "x"},
 		`has a header "Authorization`: {URL: h.URL, Headers: map[string]string{"authorization": "Bearer x"}},
@@ -171,7 +171,7 @@ func portOf(t *testing.T, link string) (port int) {
 
 // TestLoginOfAnother: what a page that knows the port brings is not what is waited for, and does not end the waiting.
 func TestLoginOfAnother(t *testing.T) {
-	h := newHouse(t, logintest.Rules{State: "guessed"})
+	h := newTokenServer(t, logintest.Rules{State: "guessed"})
 	h.in()
 	for _, asked := range h.Asked() {
 		require.NotEqual(t, "planted", asked.Code)
@@ -181,7 +181,7 @@ func TestLoginOfAnother(t *testing.T) {
 
 // TestLoginWaits: for as long as it may, and no longer. Meanwhile only what is waited for is answered.
 func TestLoginWaits(t *testing.T) {
-	h := newHouse(t, logintest.Rules{})
+	h := newTokenServer(t, logintest.Rules{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	_, err := h.store.Login(ctx, h.entry, func(page string) {
@@ -218,7 +218,7 @@ func TestClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.rules.Expires = 5
-			h := newHouse(t, c.rules)
+			h := newTokenServer(t, c.rules)
 			if h.entry.OAuth = c.oauth; c.issuer == "own" {
 				h.entry.OAuth.Issuer = h.Base
 			} else {
@@ -241,7 +241,7 @@ func TestClients(t *testing.T) {
 
 // TestLogout: forgets one server and no other.
 func TestLogout(t *testing.T) {
-	h := newHouse(t, logintest.Rules{})
+	h := newTokenServer(t, logintest.Rules{})
 	was, err := h.store.Logout("s")
 	require.NoError(t, err)
 	require.False(t, was)
@@ -291,7 +291,7 @@ func TestPrivate(t *testing.T) {
 func TestLoginHeaders(t *testing.T) {
 	var tenants []string
 	far := behind()
-	h := newHouse(t, logintest.Rules{})
+	h := newTokenServer(t, logintest.Rules{})
 	h.Server = logintest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tenants = append(tenants, r.Header.Get("X-Tenant"))
 		far.ServeHTTP(w, r)

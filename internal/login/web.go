@@ -74,12 +74,12 @@ func refused(err error) string {
 	if status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests {
 		return ""
 	}
-	return said(e.ErrorCode, status)
+	return errorText(e.ErrorCode, status)
 }
 
-// said returns the text of an OAuth error. It omits the description, which is
+// errorText returns the text of an OAuth error. It omits the description, which is
 // foreign text and can repeat the request.
-func said(code string, status int) string {
+func errorText(code string, status int) string {
 	if len(code) > 64 || strings.Trim(code, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		code = ""
 	}
@@ -102,9 +102,9 @@ func plain(err error) error {
 		if token.Response != nil {
 			status = token.Response.StatusCode
 		}
-		return errors.New("the authorization server gives no token: " + said(token.ErrorCode, status))
+		return errors.New("the authorization server gives no token: " + errorText(token.ErrorCode, status))
 	case errors.As(err, &registration):
-		return errors.New("the authorization server does not register the gateway: " + said(registration.ErrorCode, http.StatusBadRequest) + unregistered)
+		return errors.New("the authorization server does not register the gateway: " + errorText(registration.ErrorCode, http.StatusBadRequest) + unregistered)
 	case errors.As(err, &address):
 		return errors.New(canon.Printable(address.Err.Error(), 512))
 	case strings.Contains(text, "register client"):

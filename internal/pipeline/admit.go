@@ -19,30 +19,30 @@ import (
 // admitted is a call whose tool exists and whose input is valid. permit accepts
 // nothing else.
 type admitted struct {
-	id     string
-	tool   tool.Tool
-	seq    int    // number in the transaction; 0 until permit
-	input  []byte // canonical
-	digest string // digest of the input
-	exact  []perm.ResourceAccess
-	class  effect.Class // effect class of this call
-	bound  perm.Set     // upper bound of the accesses that the call may request while it runs
-	veil   *redaction   // the redaction of this call
-	batch  perm.BatchFacts
-	resume *revert.Call // the pending call that this call resumes
+	id        string
+	tool      tool.Tool
+	seq       int    // number in the transaction; 0 until permit
+	input     []byte // canonical
+	digest    string // digest of the input
+	exact     []perm.ResourceAccess
+	class     effect.Class // effect class of this call
+	bound     perm.Set     // upper bound of the accesses that the call may request while it runs
+	redaction *redaction   // the redaction of this call
+	batch     perm.BatchFacts
+	resume    *revert.Call // the pending call that this call resumes
 
 	pass    *filterRun    // the run through the filters; nil: the pipeline has none
 	refusal *BatchRefusal // the refusal of the batch that contains the call
 
-	progress func(tool.Progress) // listener of this call alone; nil: none
-	begun    startFunc
-	told     func(ctx context.Context, ask ctxperm.ApprovalRequest) // called for each approval request of the running call; nil: none
-	before   []record.Approved                                      // approvals of earlier runs of the call
-	during   bool                                                   // the decision is about accesses that the call requests while it runs
-	script   *perm.ScriptFacts                                      // what the call's script runs; nil: no script
-	program  []perm.ChangeFacts                                     // changes that a finished program proposes; nil: the decision is about the call itself
-	git      map[string]*perm.GitFacts                              // Git facts of program, by resource
-	preview  string                                                 // the proposed changes as text for the approver
+	progress  func(tool.Progress) // listener of this call alone; nil: none
+	begun     startFunc
+	onRequest func(ctx context.Context, ask ctxperm.ApprovalRequest) // called for each approval request of the running call; nil: none
+	before    []record.Approved                                      // approvals of earlier runs of the call
+	during    bool                                                   // the decision is about accesses that the call requests while it runs
+	script    *perm.ScriptFacts                                      // what the call's script runs; nil: no script
+	program   []perm.ChangeFacts                                     // changes that a finished program proposes; nil: the decision is about the call itself
+	git       map[string]*perm.GitFacts                              // Git facts of program, by resource
+	preview   string                                                 // the proposed changes as text for the approver
 
 	released *record.Held // the call was held, and its transaction commits now
 	doubt    bool         // an earlier release has an unknown outcome
@@ -66,7 +66,7 @@ func (l *Pipeline) admit(ctx context.Context, req Request) (admitted, *tool.Outc
 	if why := t.NotConfiguredReason(); why != "" {
 		return admitted{}, l.invalid(ctx, req, t, unconfigured(t, why))
 	}
-	a := admitted{id: req.ID, tool: t, batch: req.Batch, resume: req.resumed, refusal: req.Refusal, progress: req.Progress, begun: req.OnStart, told: req.Asked}
+	a := admitted{id: req.ID, tool: t, batch: req.Batch, resume: req.resumed, refusal: req.Refusal, progress: req.Progress, begun: req.OnStart, onRequest: req.Asked}
 	if a, err = l.accept(a, req.Input); err != nil {
 		return admitted{}, l.invalid(ctx, req, t, err)
 	}
@@ -105,8 +105,8 @@ func (l *Pipeline) accept(a admitted, input any) (admitted, error) {
 	}
 	a.input, a.exact, a.bound, a.sums, a.class, a.script = in.Canonical, in.Exact, in.Bound, in.Sums, in.Class, in.Script
 	a.digest = string(canon.Sum("remit/input/v1", a.input))
-	a.veil = &redaction{input: a.input, known: l.known, unsaid: spec(a.tool).Hints.Sensitive}
-	a.veil.hold()
+	a.redaction = &redaction{input: a.input, known: l.known, sensitive: spec(a.tool).Hints.Sensitive}
+	a.redaction.hold()
 	return a, nil
 }
 

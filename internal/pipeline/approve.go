@@ -147,9 +147,9 @@ func refusedWhy(by, why string) string {
 func (l *Pipeline) question(a admitted, asked []perm.ResourceAccess, d perm.Decision) ctxperm.ApprovalRequest {
 	ask := ctxperm.ApprovalRequest{
 		Call: a.id, Txn: l.p.Recorder.Txn(), Session: l.p.Recorder.Session(), Tool: a.tool.Name(), ToolDigest: a.tool.Digest(), Settings: a.tool.SettingsDigest(),
-		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.veil.shownInput()), Accesses: slices.Clone(asked),
+		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.redaction.shownInput()), Accesses: slices.Clone(asked),
 		Reasons: d.Reasons(), Revision: d.Revision(), Running: a.during,
-		Earlier: a.veil.text((&record.Asked{Approvals: a.before}).Earlier()),
+		Earlier: a.redaction.text((&record.Asked{Approvals: a.before}).Earlier()),
 	}
 	parts := [][]byte{[]byte(ask.Txn), []byte(ask.Call), []byte(ask.ToolDigest), a.input, []byte(ask.Principal.ID), []byte(ask.Revision)}
 	for _, access := range asked {
@@ -162,7 +162,7 @@ func (l *Pipeline) question(a admitted, asked []perm.ResourceAccess, d perm.Deci
 		parts = append(parts, []byte("running"))
 	}
 	if a.program != nil {
-		ask.Preview = a.veil.text(a.preview)
+		ask.Preview = a.redaction.text(a.preview)
 		parts = append(parts, []byte("preview"), []byte(a.preview))
 		for _, c := range a.program { // including text that is too long to show
 			parts = append(parts, []byte(c.Kind), []byte(c.Before), []byte(c.After))
@@ -285,13 +285,13 @@ func (l *Pipeline) asked(ctx context.Context, p permitted, ask ctxperm.ApprovalR
 	if err != nil {
 		return l.denied(ctx, p, fmt.Errorf("a person must approve it, and the question could not be written down: %w", err))
 	}
-	l.tellWaiting(ask, body)
+	l.reportPending(ask, body)
 	return withText(out)
 }
 
-// tellWaiting reports an approval request that is on the journal to the
+// reportPending reports an approval request that is on the journal to the
 // listener.
-func (l *Pipeline) tellWaiting(ask ctxperm.ApprovalRequest, as *record.Asked) {
+func (l *Pipeline) reportPending(ask ctxperm.ApprovalRequest, as *record.Asked) {
 	if l.p.Waiting != nil {
 		ask.Expires = as.Expires
 		l.p.Waiting(ask)
@@ -300,14 +300,14 @@ func (l *Pipeline) tellWaiting(ask ctxperm.ApprovalRequest, as *record.Asked) {
 
 // askedRecord returns the record of an approval request.
 func (l *Pipeline) askedRecord(p permitted, ask ctxperm.ApprovalRequest, limit time.Duration) (*record.Asked, error) {
-	decision, err := canon.Marshal(p.veil.decision(p.decision))
+	decision, err := canon.Marshal(p.redaction.decision(p.decision))
 	if err != nil {
 		return nil, err
 	}
 	body := &record.Asked{
 		Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision, During: p.during,
 		Class: p.class, Declared: spec(p.tool).EffectClass != "",
-		Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(limit), Askers: l.askers(p), Replaced: p.pass.replacements(),
+		Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(limit), Askers: l.processChains(p), Replaced: p.pass.replacements(),
 		Approvals: p.before,
 	}
 	if p.program != nil {
@@ -319,21 +319,21 @@ func (l *Pipeline) askedRecord(p permitted, ask ctxperm.ApprovalRequest, limit t
 	return body, nil
 }
 
-// maxAskers bounds the processes that the record of one approval request names.
-const maxAskers = 16
+// maxProcessChains bounds the processes that the record of one approval request names.
+const maxProcessChains = 16
 
-// askers returns the processes that asked for the approval of the call, now and
+// processChains returns the processes that asked for the approval of the call, now and
 // before. This process is last.
-func (l *Pipeline) askers(p permitted) (all []json.RawMessage) {
+func (l *Pipeline) processChains(p permitted) (all []json.RawMessage) {
 	if p.resume != nil && p.resume.Asked != nil {
 		all = slices.Clone(p.resume.Asked.Askers)
 	}
-	own, err := canon.Canonicalize(l.p.Asker, canon.DefaultLimits()) // the recorded ones are canonical
+	own, err := canon.Canonicalize(l.p.ProcessChain, canon.DefaultLimits()) // the recorded ones are canonical
 	same := func(known json.RawMessage) bool { return bytes.Equal(known, own) }
-	if l.p.Asker == nil || err != nil || slices.ContainsFunc(all, same) {
+	if l.p.ProcessChain == nil || err != nil || slices.ContainsFunc(all, same) {
 		return all
 	}
-	return append(all[:min(len(all), maxAskers-1)], own)
+	return append(all[:min(len(all), maxProcessChains-1)], own)
 }
 
 // pendingProblem says why a call waits. It names no command that approves,
@@ -355,7 +355,7 @@ func pendingProblem(p permitted) *tool.Problem {
 		out.Fix = "a person looks at what it wants to change, and answers; then it runs again"
 	}
 	if text := (&record.Asked{Approvals: before}).Earlier(); text != "" {
-		out.Why += "; " + p.veil.text(text)
+		out.Why += "; " + p.redaction.text(text)
 	}
 	return out
 }

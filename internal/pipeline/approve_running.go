@@ -153,18 +153,18 @@ func (l *Pipeline) waitFor(ctx context.Context, live *callstate.Call, p permitte
 	}
 	body, err := l.askedRecord(p, ask, limit)
 	if err == nil {
-		body.Input = p.veil.shownInput()
+		body.Input = p.redaction.shownInput()
 		err = live.Question(ctx, body)
 	}
 	if err != nil {
 		return nil, refuse("a person must approve it, and the question could not be written down: "+err.Error(), true)
 	}
 	ask.InPlace = limit
-	l.tellWaiting(ask, body)
+	l.reportPending(ask, body)
 	waiting, cancel := l.p.Host.WithTimeout(ctx, limit, errNoAnswer)
 	defer cancel()
-	if p.told != nil {
-		go p.told(waiting, ask)
+	if p.onRequest != nil {
+		go p.onRequest(waiting, ask)
 	}
 	answered, err := l.awaited(waiting, p.id, ask.Digest)
 	switch {

@@ -72,13 +72,13 @@ func refusedBy(access perm.ResourceAccess, d perm.Decision, reason perm.Reason) 
 	return &callstate.DeniedError{Access: access, Stage: "policy", Decision: d, Why: reasonText(d)}
 }
 
-// overdrawn ends a call whose start is on the journal and whose code did not
+// budgetExceeded ends a call whose start is on the journal and whose code did not
 // start. end is the record of that.
-func (l *Pipeline) overdrawn(ctx context.Context, p permitted, d *callstate.DeniedError, end record.Body) *tool.Outcome {
-	decision := p.veil.decision(d.Decision)
+func (l *Pipeline) budgetExceeded(ctx context.Context, p permitted, d *callstate.DeniedError, end record.Body) *tool.Outcome {
+	decision := p.redaction.decision(d.Decision)
 	out := l.outcome(p, tool.StatusDenied)
 	out.Stage, out.Decision = d.Stage, &decision
-	out.Error = &tool.Problem{What: "the call was denied by " + d.Stage, Why: p.veil.text(d.Why), Fix: howToAllow(d, p.tool)}
+	out.Error = &tool.Problem{What: "the call was denied by " + d.Stage, Why: p.redaction.text(d.Why), Fix: howToAllow(d, p.tool)}
 	if failed, is := end.(*record.Failed); is {
 		access := accessText(d.Access)
 		failed.Status, failed.Stage, failed.Why, failed.Proof, failed.Access = string(tool.StatusDenied), d.Stage, out.Error.Why, "not_started", &access

@@ -37,8 +37,8 @@ func (l *Pipeline) content(ctx context.Context, s settled, facts []perm.ChangeFa
 	for _, c := range changes {
 		r.after[c.Resource] = c.Post
 	}
-	if l.p.World != nil {
-		r.world = l.p.World(s.exact, changes)
+	if l.p.ResourceView != nil {
+		r.view = l.p.ResourceView(s.exact, changes)
 	}
 	for i := range facts {
 		if err := r.add(ctx, &facts[i]); err != nil {
@@ -51,7 +51,7 @@ func (l *Pipeline) content(ctx context.Context, s settled, facts []perm.ChangeFa
 // contentReader reads each file once.
 type contentReader struct {
 	line  *Pipeline
-	world verify.ResourceView
+	view  verify.ResourceView
 	masks []perm.Mask
 	left  int
 	seen  map[string]perm.ChangeFacts
@@ -80,10 +80,10 @@ func (r *contentReader) read(ctx context.Context, name string) (f perm.ChangeFac
 	if f.Masked, err = r.masked(name); f.Masked || err != nil {
 		return f, err
 	}
-	if r.world == nil {
+	if r.view == nil {
 		return f, errors.New("no root is at hand")
 	}
-	in, err := r.world.Open(ctx, name)
+	in, err := r.view.Open(ctx, name)
 	if errors.Is(err, disk.ErrType) { // a folder or a link
 		f.MediaType = "inode/other"
 		return f, nil
@@ -133,7 +133,7 @@ func (r *contentReader) unchanged(ctx context.Context, name string) error {
 	if after == "" {
 		return nil // no version token is known for the file
 	}
-	now, err := r.world.Version(ctx, name)
+	now, err := r.view.Version(ctx, name)
 	if err == nil && now != string(after) {
 		err = errors.New("another process has changed the file since the call")
 	}

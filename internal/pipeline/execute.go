@@ -155,16 +155,16 @@ func (l *Pipeline) enter(ctx context.Context, i intended) (r tool.Result, over b
 	defer cancel()
 	select {
 	case r := <-back:
-		return r.result, true, givenUp(ctx, r.err)
+		return r.result, true, cancelCause(ctx, r.err)
 	case <-late.Done():
 		return tool.Result{}, false, context.Cause(ctx)
 	}
 }
 
-// givenUp returns the error of code that failed after its timeout or after its
+// cancelCause returns the error of code that failed after its timeout or after its
 // caller cancelled. That is the cause, regardless of the error that the code
 // itself returned.
-func givenUp(ctx context.Context, err error) error {
+func cancelCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || errors.Is(err, cause) {
 		return err

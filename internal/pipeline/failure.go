@@ -69,10 +69,10 @@ func (l *Pipeline) failed(ctx context.Context, i intended, m callFailure) *tool.
 		if out.Reverted == "some" {
 			out.Error.Fix = "look at what it may have touched: remit took back the changes that it saw, and cannot see all; it repeats nothing"
 		}
-		l.end(ctx, i, &out, &record.Unknown{Status: string(tool.StatusUnknown), Why: i.veil.text(err.Error())})
+		l.end(ctx, i, &out, &record.Unknown{Status: string(tool.StatusUnknown), Why: i.redaction.text(err.Error())})
 		return textWithout(withText(out), i.input)
 	}
-	body.Why, body.Proof = i.veil.text(err.Error()), string(p)
+	body.Why, body.Proof = i.redaction.text(err.Error()), string(p)
 	l.end(ctx, i, &out, body)
 	return textWithout(withTextAround(out, around), i.input)
 }
@@ -85,7 +85,7 @@ func refusedInside(i intended, err error, out *tool.Outcome, body *record.Failed
 	if !errors.As(err, &d) {
 		return ""
 	}
-	decision := i.veil.decision(d.Decision)
+	decision := i.redaction.decision(d.Decision)
 	out.Decision, out.Error.Fix = &decision, howToAllow(d, i.tool)
 	access := accessText(d.Access)
 	body.Access, body.Purpose = &access, string(d.Purpose)
@@ -98,7 +98,7 @@ func refusedInside(i intended, err error, out *tool.Outcome, body *record.Failed
 // them durable.
 func (l *Pipeline) withdraw(ctx context.Context, i intended) ([]effect.Result, error) {
 	if posts := i.live.Posts(); len(posts) > 0 {
-		w := revert.Write{Records: []revert.CallRecord{{Call: i.id, Body: &record.Landed{Posts: posts}}}}
+		w := revert.Write{Records: []revert.CallRecord{{Call: i.id, Body: &record.PostVersions{Posts: posts}}}}
 		if err := l.p.Recorder.Write(ctx, w); err != nil {
 			return nil, err
 		}

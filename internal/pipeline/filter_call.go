@@ -48,7 +48,7 @@ func (f *filterCall) Accesses() []perm.ResourceAccess { return slices.Clone(f.p.
 
 func (f *filterCall) Input() json.RawMessage { return slices.Clone(f.p.input) }
 
-func (f *filterCall) RedactedInput() json.RawMessage { return slices.Clone(f.p.veil.shownInput()) }
+func (f *filterCall) RedactedInput() json.RawMessage { return slices.Clone(f.p.redaction.shownInput()) }
 
 func (f *filterCall) Decision() perm.DecisionRecord {
 	if f.p.released != nil {
@@ -57,9 +57,9 @@ func (f *filterCall) Decision() perm.DecisionRecord {
 		}
 	}
 	if f.pass.refused != nil {
-		return f.p.veil.record(decided(f.pass.refused))
+		return f.p.redaction.record(decided(f.pass.refused))
 	}
-	return f.p.veil.decision(f.p.decision)
+	return f.p.redaction.decision(f.p.decision)
 }
 
 func (f *filterCall) Principal() perm.Principal { return f.pass.line.p.Principal.Clone() }
@@ -99,7 +99,7 @@ func (f *filterCall) SetContext(ctx context.Context) { f.values = ctx }
 
 func (f *filterCall) AddRedaction(hide func(text string) string) {
 	if f.hook == hookBefore && hide != nil {
-		f.p.veil.hide(hide)
+		f.p.redaction.hide(hide)
 	}
 }
 

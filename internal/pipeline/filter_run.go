@@ -75,7 +75,7 @@ func (ps *filterRun) end() string {
 	if ps == nil || len(ps.ends) == 0 {
 		return ""
 	}
-	return canon.Printable(ps.now.veil.text(strings.Join(ps.ends, "; ")), maxEnds)
+	return canon.Printable(ps.now.redaction.text(strings.Join(ps.ends, "; ")), maxEnds)
 }
 
 func (ps *filterRun) replacements() []record.Replacement {
@@ -220,7 +220,7 @@ func (l *Pipeline) replacedBy(ctx context.Context, p permitted, by string, input
 	if p.released != nil {
 		return p, l.refusedBy(ctx, p, by, errors.New("the input of a call that was held cannot be replaced when it is released: it was decided about"))
 	}
-	a.veil.like(p.veil)
+	a.redaction.like(p.redaction)
 	ps.replaced = append(ps.replaced, record.Replacement{By: by, Original: p.digest})
 	a.counted = l.p.Facts.Reserve(a.id, a.tool.Name(), a.sums)
 	again := permitted{admitted: a}
@@ -232,9 +232,9 @@ func (l *Pipeline) replacedBy(ctx context.Context, p permitted, by string, input
 // accepts nothing else.
 type delivered struct {
 	executed
-	given  []byte   // canonical form of the delivered result; nil: the result is unchanged
-	by     []string // names of the filters that changed the result
-	broken string   // why nothing can be delivered
+	replaced  []byte   // canonical form of the delivered result; nil: the result is unchanged
+	by        []string // names of the filters that changed the result
+	violation string   // why nothing can be delivered
 }
 
 // deliver shows the result to the filters that let the call through, in reverse
@@ -254,18 +254,18 @@ func (l *Pipeline) deliver(ctx context.Context, e executed) delivered {
 		}
 		if !asked {
 			if err := l.p.Host.Point(ctx, "tool.deliver"); err != nil {
-				d.broken = "showing the result to the filters was interrupted: " + err.Error()
+				d.violation = "showing the result to the filters was interrupted: " + err.Error()
 				return d
 			}
 			asked = true
 		}
 		next, err := l.after(ctx, f, e, now)
 		if err != nil {
-			d.given, d.by, d.broken = nil, nil, "filter "+f.Name+": "+canon.Printable(err.Error(), maxWhy)
+			d.replaced, d.by, d.violation = nil, nil, "filter "+f.Name+": "+canon.Printable(err.Error(), maxWhy)
 			return d
 		}
 		if !bytes.Equal(next, now) {
-			now, d.given, d.by = next, next, append(d.by, f.Name)
+			now, d.replaced, d.by = next, next, append(d.by, f.Name)
 		}
 	}
 	return d
@@ -314,8 +314,8 @@ func (ps *filterRun) over(ctx context.Context, o tool.Outcome, v *redaction) too
 	if ps == nil {
 		return v.outcome(o)
 	}
-	if ps.now.veil != nil { // from the input before a filter replaced it
-		v = ps.now.veil
+	if ps.now.redaction != nil { // from the input before a filter replaced it
+		v = ps.now.redaction
 	}
 	o = v.outcome(o)
 	o.EndLoop = ps.end()
@@ -331,7 +331,7 @@ func (ps *filterRun) over(ctx context.Context, o tool.Outcome, v *redaction) too
 			name, hook = "denied", f.Denied
 		}
 		if hook != nil && (i < ps.reached || o.Status == tool.StatusDenied) {
-			l.told(f.Name, name, func() { hook(ctx, &filterCall{p: &ps.now, pass: ps, hook: hookEnded}, cloneOutcome(o)) })
+			l.runObserver(f.Name, name, func() { hook(ctx, &filterCall{p: &ps.now, pass: ps, hook: hookEnded}, cloneOutcome(o)) })
 		}
 	}
 	return o
@@ -344,8 +344,8 @@ func (ps *filterRun) denied(p permitted, d *callstate.DeniedError) {
 	}
 }
 
-// told runs a hook whose result does not matter, and recovers its panic.
-func (l *Pipeline) told(name, hook string, run func()) {
+// runObserver runs a hook whose result does not matter, and recovers its panic.
+func (l *Pipeline) runObserver(name, hook string, run func()) {
 	var err error
 	defer func() {
 		if err != nil && l.p.Panicked != nil {
@@ -386,7 +386,7 @@ func (l *Pipeline) BeginBatch(ctx context.Context, calls []tool.Request) (refusa
 				for _, o := range outcomes {
 					all = append(all, cloneOutcome(o))
 				}
-				l.told(f.Name, "batch_ended", func() { f.BatchEnded(ctx, b, all) })
+				l.runObserver(f.Name, "batch_ended", func() { f.BatchEnded(ctx, b, all) })
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func (l *Pipeline) hold(ctx context.Context, f filtered, back func()) *tool.Outc
 		over, err = l.charge(ctx, p, func() error { return l.p.Recorder.Write(context.WithoutCancel(ctx), w) })
 		if over != nil {
 			back()
-			return l.overdrawn(ctx, p, over, &record.Dropped{Cause: "budget"})
+			return l.budgetExceeded(ctx, p, over, &record.Dropped{Cause: "budget"})
 		}
 	}
 	if err != nil {
@@ -97,13 +97,13 @@ func (l *Pipeline) hold(ctx context.Context, f filtered, back func()) *tool.Outc
 // start has had no effect.
 func (l *Pipeline) Release(ctx context.Context, c *revert.Call, turn int) tool.Outcome {
 	p := permitted{admitted: admitted{
-		id: c.Ref.Call, input: c.Held.Input, digest: c.Held.InputDigest, veil: &redaction{input: c.Held.Input, known: l.known, pointers: c.Held.Redacted},
+		id: c.Ref.Call, input: c.Held.Input, digest: c.Held.InputDigest, redaction: &redaction{input: c.Held.Input, known: l.known, pointers: c.Held.Redacted},
 		sums: c.Held.Counts, released: c.Held, doubt: c.Phase == revert.PhaseUnknown, seq: c.Held.Sequence, pass: l.newPass(turn, c.Held.Replaced),
 	}, key: c.Held.Key, approval: c.Held.Approval}
 	p.counted = l.p.Facts.Reserve(p.id, c.Held.Tool.Name, p.sums)
 	status := tool.StatusUnknown
 	defer func() { l.p.Facts.Release(p.id, status) }()
-	out := p.pass.over(ctx, l.release(ctx, p), p.veil)
+	out := p.pass.over(ctx, l.release(ctx, p), p.redaction)
 	status = out.Status
 	if requeued(out) {
 		out.Text += " It is still queued: committing again sends it."
@@ -143,9 +143,9 @@ func (l *Pipeline) release(ctx context.Context, p permitted) tool.Outcome {
 // resources.
 func (l *Pipeline) readmit(a *admitted) (stage string, err error) {
 	ref := a.released.Tool
-	t, ok := l.tools().Get(asking(ref))
+	t, ok := l.tools().Get(recordedName(ref))
 	if !ok {
-		return "tool", fmt.Errorf("there is no tool %s here: release it in the program that has it", asking(ref))
+		return "tool", fmt.Errorf("there is no tool %s here: release it in the program that has it", recordedName(ref))
 	}
 	if t.Digest() != ref.Digest {
 		return "tool", fmt.Errorf("the declaration of tool %s is not the one that was decided about: it is %s, and was %s", ref.Name, t.Digest(), ref.Digest)
@@ -161,7 +161,7 @@ func (l *Pipeline) readmit(a *admitted) (stage string, err error) {
 		return "tool", err
 	}
 	a.tool, a.class, a.exact, a.bound = t, in.Class, in.Exact, in.Bound
-	a.veil.unsaid = spec(t).Hints.Sensitive
+	a.redaction.sensitive = spec(t).Hints.Sensitive
 	now := make([]record.Access, 0, len(a.exact))
 	for _, access := range a.exact {
 		now = append(now, accessText(access))
@@ -204,7 +204,7 @@ func (l *Pipeline) unreleased(ctx context.Context, p permitted, stage string, wh
 		out.Status, out.Stage = tool.StatusUnknown, ""
 		return withText(out)
 	}
-	body := &record.Failed{Status: string(out.Status), Stage: out.Stage, Why: p.veil.text(why.Error()), Proof: "not_started"}
+	body := &record.Failed{Status: string(out.Status), Stage: out.Stage, Why: p.redaction.text(why.Error()), Proof: "not_started"}
 	//mutant:barrier
 	w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: body}}, Durable: true}
 	if err := l.p.Recorder.Write(context.WithoutCancel(ctx), w); err != nil {

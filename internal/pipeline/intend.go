@@ -37,7 +37,7 @@ func (l *Pipeline) intend(ctx context.Context, f filtered) (intended, *tool.Outc
 		w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: started}}, Durable: true}
 		var over *callstate.DeniedError
 		if over, err = l.charge(ctx, p, func() error { return l.p.Recorder.Write(ctx, w) }); over != nil {
-			return intended{}, l.overdrawn(ctx, p, over, &record.Failed{})
+			return intended{}, l.budgetExceeded(ctx, p, over, &record.Failed{})
 		}
 		started = nil
 	} else if err == nil && f.answer == nil && (barrierBeforeExecute(p.tool) || p.released != nil || p.connects()) {
@@ -60,9 +60,9 @@ func (l *Pipeline) intend(ctx context.Context, f filtered) (intended, *tool.Outc
 	clock := callstate.NewClock(l.p.Host, l.executeTime(p.tool), tool.ErrTimeout)
 	live := callstate.New(callstate.Config{
 		ID: p.id, Key: p.key, Tool: p.tool.Name(), Class: p.class, Observed: p.tool.Coverage() == effect.Observed, Settings: internals.Compiled(p.tool).Settings, Principal: l.p.Principal, Client: l.p.Client, Recorder: l.p.Recorder,
-		Gate: l.gate(p.admitted), Approve: l.approves(p), Clock: clock, Changes: l.changeGate(p), MaxAccesses: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Authorized: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Turns: l.turns,
+		Gate: l.gate(p.admitted), Approve: l.approves(p), Clock: clock, Changes: l.changeGate(p), MaxAccesses: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Authorized: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Locks: l.locks,
 		ClaimTimeout: l.p.Limits.ClaimTimeout, Waits: l.p.Waits, Files: fileLimits(l.p.Limits),
-		HasRedactions: func() bool { return len(p.veil.hides()) > 0 }, Environment: l.ways,
+		HasRedactions: func() bool { return len(p.redaction.hides()) > 0 }, Environment: l.environment,
 		CheckGrant: l.p.Grant.Check, JournalFailed: l.JournalFailed, Progress: l.progress(p),
 	})
 	f.permitted = p
@@ -90,7 +90,7 @@ func (l *Pipeline) startedRecord(f filtered) (*record.Started, error) {
 		started := p.released.Started
 		return &started, nil
 	}
-	decision, err := canon.Marshal(p.veil.decision(p.decision))
+	decision, err := canon.Marshal(p.redaction.decision(p.decision))
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +104,9 @@ func (l *Pipeline) startedRecord(f filtered) (*record.Started, error) {
 	}
 	s := spec(p.tool)
 	started := &record.Started{
-		Sequence: p.seq, Key: p.key, Tool: toolRef(p.tool, ""), Input: p.veil.shownInput(), InputDigest: p.digest,
+		Sequence: p.seq, Key: p.key, Tool: toolRef(p.tool, ""), Input: p.redaction.shownInput(), InputDigest: p.digest,
 		Class: p.class, Declared: s.EffectClass != "", Reverts: s.Revert != nil, Confinement: string(s.Confinement), Coverage: s.Coverage, Observed: s.Observed,
-		Access: decided, Right: right, Decision: decision, Approval: p.approval, Counts: p.sums, Nest: l.p.Nest, Redacted: p.veil.hides(),
+		Access: decided, Right: right, Decision: decision, Approval: p.approval, Counts: p.sums, Nest: l.p.Nest, Redacted: p.redaction.hides(),
 		Replaced: p.pass.replacements(), Ends: p.pass.end(),
 	}
 	if f.answer != nil { // no code runs, so there is nothing to revert
@@ -115,8 +115,8 @@ func (l *Pipeline) startedRecord(f filtered) (*record.Started, error) {
 	return started, nil
 }
 
-// ways returns the environment that reverts changes of a running call.
-func (l *Pipeline) ways(ctx context.Context) (revert.Environment, error) {
+// environment returns the environment that reverts changes of a running call.
+func (l *Pipeline) environment(ctx context.Context) (revert.Environment, error) {
 	return l.p.Reverter.EnvironmentFor(ctx, l.p.Recorder.Session())
 }
 

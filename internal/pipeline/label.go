@@ -89,10 +89,10 @@ func checkRaises(r tool.Result) error {
 // result is on the journal. A reader of the result then finds them too. If that
 // fails, the runtime does not deliver the result.
 func (l *Pipeline) raise(ctx context.Context, d delivered) delivered {
-	if !mayRaise(d.output) && !mayRaise(d.given) {
+	if !mayRaise(d.output) && !mayRaise(d.replaced) {
 		return d
 	}
-	raw, given := cloneResult(d.output), cloneResult(d.given)
+	raw, given := cloneResult(d.output), cloneResult(d.replaced)
 	labels, requires := merged(raw.Labels, given.Labels), merged(raw.Requires, given.Requires)
 	if len(labels)+len(requires) == 0 {
 		return d
@@ -102,7 +102,7 @@ func (l *Pipeline) raise(ctx context.Context, d delivered) delivered {
 		err = l.labelled(ctx, d.id, labels, requires)
 	}
 	if err != nil {
-		d.given, d.by, d.broken = nil, nil, "what the result raises of the session could not be: "+err.Error()
+		d.replaced, d.by, d.violation = nil, nil, "what the result raises of the session could not be: "+err.Error()
 	}
 	return d
 }

@@ -28,7 +28,7 @@ func (l *Pipeline) VisibleTools(ctx context.Context) (shown []tool.Tool, err err
 		if t.NotConfiguredReason() != "" || t.HiddenReason(l.p.Client) != "" {
 			continue
 		}
-		a := admitted{tool: t, class: t.Class(), input: []byte("null"), veil: &redaction{}, counted: facts}
+		a := admitted{tool: t, class: t.Class(), input: []byte("null"), redaction: &redaction{}, counted: facts}
 		hidden, why := l.hides(ctx, a, toolaccess.Call(name))
 		if why != nil {
 			err = fmt.Errorf("whether tool %s is listed cannot be told: %w", name, why)

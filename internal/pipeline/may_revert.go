@@ -25,7 +25,7 @@ func (l *Pipeline) MayRevert(ctx context.Context, c revert.Call, asking bool) er
 	}
 	t, _ := internals.ForRevert(l.tools(), c.Tool)
 	a := admitted{id: c.Ref.Call, tool: t, input: c.Started.Input, class: c.Class(), counted: l.p.Facts.Session()}
-	a.veil = &redaction{input: a.input, known: l.known, unsaid: spec(t).Hints.Sensitive}
+	a.redaction = &redaction{input: a.input, known: l.known, sensitive: spec(t).Hints.Sensitive}
 	a.digest = string(canon.Sum("remit/input/v1", a.input))
 	var ds []perm.Decision
 	for _, access := range accesses {

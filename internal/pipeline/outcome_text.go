@@ -14,7 +14,7 @@ func (l *Pipeline) outcome(p permitted, s tool.Status) tool.Outcome {
 	out := tool.Outcome{
 		Call: p.id, Txn: l.p.Recorder.Txn(), Tool: p.tool.Name(), Status: s, EffectClass: p.class, Changes: []tool.Change{},
 	}
-	record := p.veil.decision(p.decision)
+	record := p.redaction.decision(p.decision)
 	out.Decision = &record
 	if p.released != nil {
 		out.Decision = decisionRecord(p.released.Decision)
@@ -51,7 +51,7 @@ func withTextAround(o tool.Outcome, around string) *tool.Outcome {
 	case tool.StatusInvalid:
 		o.Text = "Not a valid call: " + outcomeWhy(o) + " Correct the call; repeating it unchanged cannot help."
 	case tool.StatusDenied:
-		o.Text = "Denied: " + outcomeReasons(o) + outcomeHints(o) + wayAround(around) + " Repeating the call cannot help."
+		o.Text = "Denied: " + outcomeReasons(o) + outcomeHints(o) + alternativeText(around) + " Repeating the call cannot help."
 	case tool.StatusFailed:
 		o.Text = "Failed without effect. " + outcomeWhy(o) + " A retry may help."
 	case tool.StatusVerifyFailed:
@@ -107,7 +107,7 @@ func outcomeHints(o tool.Outcome) string {
 	return text
 }
 
-func wayAround(around string) string {
+func alternativeText(around string) string {
 	if around == "" {
 		return ""
 	}
@@ -122,17 +122,17 @@ func textWithout(o *tool.Outcome, input []byte) *tool.Outcome {
 		return o
 	}
 	if v.Kind() == canon.String {
-		o.Text = unsaid(o.Text, "the input", v.Text())
+		o.Text = withoutValue(o.Text, "the input", v.Text())
 	}
 	for name, value := range v.Members() {
 		if value.Kind() == canon.String {
-			o.Text = unsaid(o.Text, name, value.Text())
+			o.Text = withoutValue(o.Text, name, value.Text())
 		}
 	}
 	return o
 }
 
-func unsaid(text, name, value string) string {
+func withoutValue(text, name, value string) string {
 	switch {
 	case len(value) < 4 || value == hiddenText: // so short a value occurs in any text by chance
 		return text

@@ -113,7 +113,7 @@ func (l *Pipeline) decideEach(ctx context.Context, a admitted, asked []perm.Reso
 	for i, access := range asked {
 		d, err := l.decideOne(ctx, a, access, dynamic)
 		if err != nil {
-			l.redactRest(ctx, a, asked[i:], dynamic)
+			l.redactRemaining(ctx, a, asked[i:], dynamic)
 			return nil, err
 		}
 		answers = append(answers, d)
@@ -140,10 +140,10 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	}
 	d, err := l.ask(ctx, req)
 	d = l.requiring(d)
-	a.veil.add(d.Details().Redact)
+	a.redaction.add(d.Details().Redact)
 	switch {
 	case err != nil:
-		return perm.Decision{}, &callstate.DeniedError{Access: access, Stage: "policy", Why: "the policy could not decide: " + err.Error(), Broken: true, Timeout: errors.Is(err, perm.ErrTimeout)}
+		return perm.Decision{}, &callstate.DeniedError{Access: access, Stage: "policy", Why: "the policy could not decide: " + err.Error(), PolicyFailed: true, Timeout: errors.Is(err, perm.ErrTimeout)}
 	case needsHold(d) && a.cannotWait(dynamic) != "":
 		return deny("policy", d, "the policy holds the call until commit, and "+a.cannotWait(dynamic)+": "+reasonText(d))
 	case d.Effect() == perm.Deny:
@@ -152,7 +152,7 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	for _, limit := range d.Limits() {
 		over, err := l.over(ctx, a, limit, dynamic)
 		if err != nil {
-			return perm.Decision{}, &callstate.DeniedError{Access: access, Stage: "policy", Why: "the budget could not be looked at: " + err.Error(), Broken: true}
+			return perm.Decision{}, &callstate.DeniedError{Access: access, Stage: "policy", Why: "the budget could not be looked at: " + err.Error(), PolicyFailed: true}
 		}
 		if over != "" {
 			refused := refusedBy(access, d, perm.Reason{Text: over, At: limit.At, Set: "limit"})
@@ -173,7 +173,7 @@ func (l *Pipeline) ask(ctx context.Context, req perm.Request) (d perm.Decision, 
 			d, err = perm.Decision{}, fmt.Errorf("the engine panicked (%T)", p)
 		}
 	}()
-	if err = l.tellGiven(ctx, &req); err != nil {
+	if err = l.addUserURLs(ctx, &req); err != nil {
 		return perm.Decision{}, err
 	}
 	return l.engine().Decide(ctx, req)
@@ -324,14 +324,14 @@ func (l *Pipeline) denied(ctx context.Context, p permitted, why error) *tool.Out
 		d = &callstate.DeniedError{Stage: "policy", Why: why.Error()}
 	}
 	p.pass.denied(p, d)
-	decision, reason := p.veil.record(decided(d)), p.veil.text(d.Why)
+	decision, reason := p.redaction.record(decided(d)), p.redaction.text(d.Why)
 	out := l.outcome(p, deniedStatus(d.Timeout))
 	out.Stage, out.Decision = d.Stage, &decision
 	out.Error = &tool.Problem{What: deniedWhat(d.Stage, d.Timeout), Why: reason, Fix: howToAllow(d, p.tool)}
 	raw, err := canon.Marshal(decision)
 	if err == nil {
 		body := &record.Denied{
-			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.veil.shownInput(), Stage: d.Stage,
+			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.redaction.shownInput(), Stage: d.Stage,
 			Class: p.class, Declared: spec(p.tool).EffectClass != "",
 			Access: accessText(d.Access), Decision: raw, Why: reason, Replaced: p.pass.replacements(), EndLoop: p.pass.end(), Timeout: d.Timeout,
 		}
@@ -390,7 +390,7 @@ func howToAllow(d *callstate.DeniedError, t tool.Tool) string {
 		return "call it where a person can answer (agent.Approver or agent.SuspendForApproval; remit run --on-ask prompt or wait)" + orTheRule(d, ", ")
 	case d.Stage == "approver":
 		return "let another person approve it" + orTheRule(d, ", ")
-	case d.Broken:
+	case d.PolicyFailed:
 		return "mend the policy: until it can decide, it refuses this call, whatever a rule allows"
 	case d.Access.Resource == "":
 		return ""

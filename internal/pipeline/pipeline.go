@@ -24,7 +24,7 @@ import (
 // Pipeline is safe for concurrent use.
 type Pipeline struct {
 	p     Config
-	turns *callstate.ResourceLocks
+	locks *callstate.ResourceLocks
 	known callstate.SecretSets // secret values to remove from all records and output
 	// journalFailed is set if a required record could not be written. The
 	// journal then lacks effects of the transaction.
@@ -34,36 +34,36 @@ type Pipeline struct {
 // Services are what the pipelines of one runtime share. They do not change once
 // the runtime has started.
 type Services struct {
-	Host     host.Host
-	Engine   perm.Engine                   // nil: every access is denied
-	Approver ctxperm.Approver              // nil: an ask is a denial, or suspends the call
-	Wait     bool                          // without an approver, an ask suspends the call
-	Waiting  func(ctxperm.ApprovalRequest) // called for each approval request that is on the journal and waits; nil: none
-	Asker    json.RawMessage               // this process, as pending calls record it; nil: unknown
-	Reverter *revert.Reverter
-	Drivers  []any                                // each is a ctxperm.Driver
-	Waits    *callstate.WaitGraph                 // of all transactions
-	Progress func(tool.Progress)                  // listener for progress; nil: none
-	Filters  []filter.Filter                      // in the order in which they run
-	Panicked func(filter, hook string, err error) // called when a hook panics that cannot change the outcome; nil: none
+	Host         host.Host
+	Engine       perm.Engine                   // nil: every access is denied
+	Approver     ctxperm.Approver              // nil: an ask is a denial, or suspends the call
+	Wait         bool                          // without an approver, an ask suspends the call
+	Waiting      func(ctxperm.ApprovalRequest) // called for each approval request that is on the journal and waits; nil: none
+	ProcessChain json.RawMessage               // this process, as pending calls record it; nil: unknown
+	Reverter     *revert.Reverter
+	Drivers      []any                                // each is a ctxperm.Driver
+	Waits        *callstate.WaitGraph                 // of all transactions
+	Progress     func(tool.Progress)                  // listener for progress; nil: none
+	Filters      []filter.Filter                      // in the order in which they run
+	Panicked     func(filter, hook string, err error) // called when a hook panics that cannot change the outcome; nil: none
 }
 
 // Config says whose calls a Pipeline runs, and in which transaction.
 type Config struct {
 	Services
-	Tools      func() tool.Registry // current tools; nil: none
-	Grant      grant.Grant          // grant of the session
-	Principal  perm.Principal
-	Client     perm.ClientFacts
-	Recorder   revert.Recorder // of the transaction
-	Roots      map[string]disk.Root
-	World      func(accesses []perm.ResourceAccess, changes []effect.Change) verify.ResourceView // nil: none
-	Facts      CounterStore
-	Memory     ApprovalStore // nil: the runtime remembers no approvals
-	Properties *sync.Map     // properties of the session, for filters
-	Limits     tool.Limits
-	Nest       string    // nested transaction of the calls
-	Beside     *Pipeline // pipeline of the enclosing transaction
+	Tools        func() tool.Registry // current tools; nil: none
+	Grant        grant.Grant          // grant of the session
+	Principal    perm.Principal
+	Client       perm.ClientFacts
+	Recorder     revert.Recorder // of the transaction
+	Roots        map[string]disk.Root
+	ResourceView func(accesses []perm.ResourceAccess, changes []effect.Change) verify.ResourceView // nil: none
+	Facts        CounterStore
+	Memory       ApprovalStore // nil: the runtime remembers no approvals
+	Properties   *sync.Map     // properties of the session, for filters
+	Limits       tool.Limits
+	Nest         string    // nested transaction of the calls
+	Beside       *Pipeline // pipeline of the enclosing transaction
 }
 
 // ApprovalStore keeps remembered approvals. Package agent implements it.
@@ -104,9 +104,9 @@ type CounterStore interface {
 func New(p Config) *Pipeline {
 	p.Limits = WithDefaults(p.Limits)
 	if p.Beside != nil {
-		return &Pipeline{p: p, turns: p.Beside.turns, known: p.Beside.known, journalFailed: p.Beside.journalFailed}
+		return &Pipeline{p: p, locks: p.Beside.locks, known: p.Beside.known, journalFailed: p.Beside.journalFailed}
 	}
-	return &Pipeline{p: p, turns: callstate.NewTurns(p.Host), known: callstate.SecretsOf(p.Drivers), journalFailed: new(atomic.Bool)}
+	return &Pipeline{p: p, locks: callstate.NewResourceLocks(p.Host), known: callstate.SecretsOf(p.Drivers), journalFailed: new(atomic.Bool)}
 }
 
 // tools returns the current tools. A call reads them once and keeps that
@@ -118,9 +118,9 @@ func (l *Pipeline) tools() tool.Registry {
 	return l.p.Tools()
 }
 
-// asking returns the name with which a recorded call asks for its tool: the
+// recordedName returns the name with which a recorded call asks for its tool: the
 // version that made it, even if newer ones exist.
-func asking(ref record.ToolRef) string {
+func recordedName(ref record.ToolRef) string {
 	if ref.Version == "" {
 		return ref.Name
 	}
@@ -132,7 +132,7 @@ func asking(ref record.ToolRef) string {
 // unchanged. Only the turn and the listeners of how count.
 func (l *Pipeline) Resume(ctx context.Context, c *revert.Call, how tool.Request) tool.Outcome {
 	r := Request{
-		Request: tool.Request{ID: c.Ref.Call, Tool: asking(c.Tool), Turn: how.Turn, Progress: how.Progress, OnStart: how.OnStart, Asked: how.Asked},
+		Request: tool.Request{ID: c.Ref.Call, Tool: recordedName(c.Tool), Turn: how.Turn, Progress: how.Progress, OnStart: how.OnStart, Asked: how.Asked},
 		resumed: c,
 	}
 	if c.Asked != nil {
@@ -162,7 +162,7 @@ func (l *Pipeline) Run(ctx context.Context, req Request) tool.Outcome {
 	defer func() { l.p.Facts.Release(admitted.id, status) }()
 	out := l.proceed(ctx, admitted)
 	out.Text += notice(admitted.tool)
-	out = admitted.pass.over(ctx, out, admitted.veil)
+	out = admitted.pass.over(ctx, out, admitted.redaction)
 	status = out.Status
 	return out
 }
@@ -185,9 +185,9 @@ func (l *Pipeline) WaitIdle(ctx context.Context) error {
 // LockResources locks resources under an ID that is not a call's. leave unlocks
 // them.
 func (l *Pipeline) LockResources(ctx context.Context, id string, resources []string) (leave func(), err error) {
-	leave = func() { l.turns.Leave(id) }
+	leave = func() { l.locks.Leave(id) }
 	for _, r := range resources {
-		release, err := l.turns.Take(ctx, id, r)
+		release, err := l.locks.Take(ctx, id, r)
 		if err != nil {
 			leave()
 			return nil, err
@@ -231,7 +231,7 @@ func (l *Pipeline) run(ctx context.Context, filtered filtered, back func()) tool
 	}
 	// The call keeps the locks on what it changed until it is verified or
 	// reverted.
-	defer l.turns.Leave(intended.id)
+	defer l.locks.Leave(intended.id)
 	executed, end := l.execute(ctx, intended)
 	if end != nil {
 		if end.Status == tool.StatusPending {

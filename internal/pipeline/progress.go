@@ -21,9 +21,9 @@ func (l *Pipeline) progress(p permitted) func(done, total float64, message strin
 		return nil
 	}
 	return func(done, total float64, message string) {
-		report := tool.Progress{Call: p.id, Tool: p.tool.Name(), Done: amount(done), Total: amount(total), Message: p.veil.text(message)}
+		report := tool.Progress{Call: p.id, Tool: p.tool.Name(), Done: amount(done), Total: amount(total), Message: p.redaction.text(message)}
 		for _, listen := range listeners {
-			tell(listen, report)
+			reportProgress(listen, report)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func (i intended) begins() {
 	})
 }
 
-func tell(listen func(tool.Progress), p tool.Progress) {
+func reportProgress(listen func(tool.Progress), p tool.Progress) {
 	defer func() { _ = recover() }()
 	listen(p)
 }

@@ -29,11 +29,11 @@ type redaction struct {
 	input []byte               // canonical, as the caller gave it
 	known callstate.SecretSets // values of opened secrets
 
-	mu       sync.Mutex // never held across a wait
-	all      bool       // the policy could not say what to redact, so the whole input is hidden
-	pointers []string
-	unsaid   []string                   // arguments that the tool declares as sensitive: they are recorded, and no message repeats them
-	said     []func(text string) string // functions of filters that every text about the call passes through
+	mu          sync.Mutex // never held across a wait
+	all         bool       // the policy could not say what to redact, so the whole input is hidden
+	pointers    []string
+	sensitive   []string                   // arguments that the tool declares as sensitive: they are recorded, and no message repeats them
+	filterHides []func(text string) string // functions of filters that every text about the call passes through
 }
 
 // add redacts more pointers, and ignores those that it already has.
@@ -58,17 +58,17 @@ func (v *redaction) addAll() {
 func (v *redaction) hide(f func(text string) string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.said = append(v.said, f)
+	v.filterHides = append(v.filterHides, f)
 }
 
 // like copies the filter functions of another redaction: the one of the input
 // that a filter replaced.
-func (v *redaction) like(other *redaction) { v.said = other.saying() }
+func (v *redaction) like(other *redaction) { v.filterHides = other.saying() }
 
 func (v *redaction) saying() []func(text string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return slices.Clone(v.said)
+	return slices.Clone(v.filterHides)
 }
 
 // idle reports whether the redaction removes nothing from any text.
@@ -128,7 +128,7 @@ func (v *redaction) secrets(least int) []string { return v.textsAt(v.of("args"),
 // spoken returns the texts that no message about the call may repeat.
 func (v *redaction) spoken() []string {
 	paths := v.of("args")
-	for _, name := range v.unsaid {
+	for _, name := range v.sensitive {
 		paths = append(paths, []string{name})
 	}
 	return v.textsAt(paths, 2)
@@ -226,12 +226,12 @@ func (v *redaction) scrubResult(r tool.Result, secrets []string) ([]byte, error)
 func (v *redaction) text(s string) string {
 	s = v.scrub(s, v.spoken())
 	for _, hide := range v.saying() {
-		s = saidBy(hide, s)
+		s = applyHide(hide, s)
 	}
 	return s
 }
 
-func saidBy(hide func(string) string, text string) (shown string) {
+func applyHide(hide func(string) string, text string) (shown string) {
 	defer func() {
 		if recover() != nil {
 			shown = hiddenText
@@ -303,31 +303,31 @@ func (v *redaction) kept(t tool.Tool, waits, held bool) string {
 
 // unkept returns the denial for the reason that kept returns.
 func (l *Pipeline) unkept(a admitted, access perm.ResourceAccess, d perm.Decision, waits, held bool) error {
-	if why := a.veil.kept(a.tool, waits, held); why != "" {
+	if why := a.redaction.kept(a.tool, waits, held); why != "" {
 		return &callstate.DeniedError{Access: access, Stage: "policy", Decision: d, Why: why}
 	}
 	return nil
 }
 
-// redactRest asks the policy what to redact in a call that was denied before
+// redactRemaining asks the policy what to redact in a call that was denied before
 // all its accesses were decided, because its arguments are recorded too. If the
 // engine fails, everything is redacted.
-func (l *Pipeline) redactRest(ctx context.Context, a admitted, rest []perm.ResourceAccess, dynamic bool) {
+func (l *Pipeline) redactRemaining(ctx context.Context, a admitted, rest []perm.ResourceAccess, dynamic bool) {
 	if e, ok := l.engine().(interface{ Redacts() bool }); ok && !e.Redacts() {
 		return
 	}
 	for _, access := range rest {
 		req, err := l.request(a, access, dynamic)
 		if err != nil {
-			a.veil.addAll()
+			a.redaction.addAll()
 			return
 		}
 		d, err := l.ask(ctx, req)
 		if err != nil {
-			a.veil.addAll()
+			a.redaction.addAll()
 			return
 		}
-		a.veil.add(d.Details().Redact)
+		a.redaction.add(d.Details().Redact)
 	}
 }
 

@@ -35,7 +35,7 @@ func (l *Pipeline) RecordedOutcome(c *revert.Call, req Request) tool.Outcome {
 // ID.
 func (l *Pipeline) Outcome(c *revert.Call) tool.Outcome {
 	out := tool.Outcome{Call: c.Ref.Call, Txn: c.Ref.Txn, Tool: c.Tool.Name, Changes: viewChanges(c.Changes)}
-	t, _ := l.tools().Get(asking(c.Tool))
+	t, _ := l.tools().Get(recordedName(c.Tool))
 	if !t.IsZero() {
 		out.EffectClass = t.Class()
 	}
@@ -78,8 +78,8 @@ func quotes(o tool.Outcome, c *revert.Call) bool {
 // otherCall says why a request differs from the recorded call. An invalid call
 // has no recorded input, so a repeated ID gets its outcome.
 func (l *Pipeline) otherCall(c *revert.Call, req Request) string {
-	if req.Tool != c.Tool.Name && req.Tool != asking(c.Tool) {
-		return fmt.Sprintf("call id of a call of %q, not of %q", asking(c.Tool), req.Tool)
+	if req.Tool != c.Tool.Name && req.Tool != recordedName(c.Tool) {
+		return fmt.Sprintf("call id of a call of %q, not of %q", recordedName(c.Tool), req.Tool)
 	}
 	if c.Phase == revert.PhaseInvalid {
 		return ""
@@ -92,20 +92,20 @@ func (l *Pipeline) otherCall(c *revert.Call, req Request) string {
 		return err.Error()
 	}
 	known := []string{string(canon.Sum("remit/input/v1", v.Canonical()))}
-	if t, ok := l.tools().Get(asking(c.Tool)); ok {
+	if t, ok := l.tools().Get(recordedName(c.Tool)); ok {
 		if full, err := t.NormalizeInput(v.Canonical()); err == nil { // with the same defaults as the first input
 			known = append(known, string(canon.Sum("remit/input/v1", full)))
 		}
 	}
-	if !slices.Contains(known, givenDigest(c)) {
+	if !slices.Contains(known, deliveredDigest(c)) {
 		return "the input is not the one that the first call with this id had"
 	}
 	return ""
 }
 
-// givenDigest returns the digest of the input that the caller gave, even if a
+// deliveredDigest returns the digest of the input that the caller gave, even if a
 // filter replaced it.
-func givenDigest(c *revert.Call) string {
+func deliveredDigest(c *revert.Call) string {
 	digest, replaced := "", []record.Replacement(nil)
 	switch {
 	case c.Started != nil:

@@ -67,7 +67,7 @@ func (l *Pipeline) RevertCall(ctx context.Context, rec revert.Recorder, c revert
 		Changes: slices.Clone(c.Changes), Key: c.Started.Key, UndoKey: key,
 	}
 	rc = internals.WithToolContext(rc, contexts.New(live))
-	said := &redaction{input: c.Started.Input, known: l.known, unsaid: spec(t).Hints.Sensitive}
+	said := &redaction{input: c.Started.Input, known: l.known, sensitive: spec(t).Hints.Sensitive}
 	defer func() { err = said.without(err) }()
 	err = runRevert(ctx, spec(t).Revert, rc)
 	if closed := l.close(ctx, live); closed != nil {
@@ -198,8 +198,8 @@ func (l *Pipeline) recordedSubject(c revert.Call, phase verify.Phase) verify.Sub
 		accesses = append(accesses, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
 	}
 	s := verify.Subject{Phase: phase, Input: slices.Clone(c.Started.Input), Changes: viewSubject(c.Changes), Notes: maps.Clone(c.Notes)}
-	if l.p.World != nil {
-		s.Resources = l.p.World(accesses, c.Changes)
+	if l.p.ResourceView != nil {
+		s.Resources = l.p.ResourceView(accesses, c.Changes)
 	}
 	return s
 }

@@ -52,13 +52,13 @@ func (l *Pipeline) settle(ctx context.Context, e delivered) (settled, *tool.Outc
 // record returns the record of the redacted result, and of what the filters
 // made of it.
 func (s *settled) record() (done *record.Done, err error) {
-	if s.raw, err = s.veil.result(s.output); err != nil {
+	if s.raw, err = s.redaction.result(s.output); err != nil {
 		return nil, err
 	}
 	s.shown = s.raw
-	done = &record.Done{Output: s.raw, OutputDigest: outputDigest(s.raw), Posts: s.live.Posts(), Ends: s.pass.end(), Undelivered: s.veil.text(s.broken)}
-	if s.given != nil {
-		if s.shown, err = s.veil.result(s.given); err != nil {
+	done = &record.Done{Output: s.raw, OutputDigest: outputDigest(s.raw), Posts: s.live.Posts(), Ends: s.pass.end(), Undelivered: s.redaction.text(s.violation)}
+	if s.replaced != nil {
+		if s.shown, err = s.redaction.result(s.replaced); err != nil {
 			return nil, err
 		}
 		done.Delivered, done.DeliveredDigest, done.DeliveredBy = s.shown, outputDigest(s.shown), s.by

@@ -13,11 +13,11 @@ import (
 // not provide come first, so they are the last to be cut.
 const mostURLs = 100
 
-// tellGiven adds to a request the URLs that the call names, and for each
+// addUserURLs adds to a request the URLs that the call names, and for each
 // whether it is user-provided. For a connect it adds whether a user-provided
 // URL leads there. It does nothing if the engine says that it does not read
 // this.
-func (l *Pipeline) tellGiven(ctx context.Context, req *perm.Request) error {
+func (l *Pipeline) addUserURLs(ctx context.Context, req *perm.Request) error {
 	if e, ok := l.engine().(interface{ ReadsURLs() bool }); ok && !e.ReadsURLs() {
 		return nil
 	}

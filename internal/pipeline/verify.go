@@ -40,8 +40,8 @@ func (l *Pipeline) verify(ctx context.Context, s settled) tool.Outcome {
 		return *withText(out)
 	}
 	body := &record.Verified{
-		Phase: string(verify.AfterCall), Presence: out.Verdict.Presence, OK: broken == "", Findings: s.veil.texts(verdict.Findings()),
-		Evidence: evidence(verdict), Why: s.veil.text(broken),
+		Phase: string(verify.AfterCall), Presence: out.Verdict.Presence, OK: broken == "", Findings: s.redaction.texts(verdict.Findings()),
+		Evidence: evidence(verdict), Why: s.redaction.text(broken),
 	}
 	// No barrier: a crash before this record is durable leaves a done call
 	// whose result was never returned. It shows as never verified.
@@ -63,8 +63,8 @@ func (l *Pipeline) verify(ctx context.Context, s settled) tool.Outcome {
 // runVerify returns the verdict of the tool's Verify, whether a check ran at
 // all, and the violation if there is one.
 func (l *Pipeline) runVerify(ctx context.Context, s settled) (verdict verify.Verdict, looked bool, broken string) {
-	if s.broken != "" {
-		return verify.CannotTell(s.broken), true, s.broken
+	if s.violation != "" {
+		return verify.CannotTell(s.violation), true, s.violation
 	}
 	if err := fits(s.tool, s.result); err != nil {
 		return verify.Absent(err.Error()), true, err.Error()
@@ -217,8 +217,8 @@ func (l *Pipeline) verifyFailed(ctx context.Context, s settled, out *tool.Outcom
 
 func (l *Pipeline) subject(i intended, output json.RawMessage) verify.Subject {
 	s := i.subject(output)
-	if l.p.World != nil {
-		s.Resources = l.p.World(i.exact, i.live.Changes())
+	if l.p.ResourceView != nil {
+		s.Resources = l.p.ResourceView(i.exact, i.live.Changes())
 	}
 	return s
 }

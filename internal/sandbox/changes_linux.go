@@ -76,7 +76,7 @@ const stride = 32
 func written(upper *os.File) (all []OverlayEntry, err error) {
 	var walk func(from *os.File, rel, name string, depth int, replaced bool) error
 	walk = func(from *os.File, rel, name string, depth int, replaced bool) error {
-		w, err := look(from, rel, userBooks)
+		w, err := look(from, rel, userOverlayPrefix)
 		if err != nil {
 			return err
 		}
@@ -122,9 +122,9 @@ func readNames(upper *os.File, name string) ([]string, error) {
 // in the folder.
 func Look(dir *os.File, name string) (OverlayEntry, error) { return look(dir, name, "") }
 
-// userBooks is the prefix of the attributes in which an overlay of a user
+// userOverlayPrefix is the prefix of the attributes in which an overlay of a user
 // namespace keeps its metadata, beside those of programs.
-const userBooks = "user.overlay."
+const userOverlayPrefix = "user.overlay."
 
 // look describes one name of a folder. Attributes that begin with books are the
 // overlay's metadata. Books is empty without an overlay.
@@ -140,7 +140,7 @@ func look(upper *os.File, name, books string) (OverlayEntry, error) {
 	}
 	w := OverlayEntry{
 		Name: name, Kind: kindOf(is), Mode: modeOf(is.Mode), Mtime: time.Unix(is.Mtim.Unix()).UTC(), Size: is.Size,
-		Unseen: books, Ino: is.Ino, Links: uint64(is.Nlink), Dev: uint64(is.Rdev), Uid: is.Uid, Gid: is.Gid, //nolint:unconvert // other widths elsewhere
+		HiddenPrefix: books, Ino: is.Ino, Links: uint64(is.Nlink), Dev: uint64(is.Rdev), Uid: is.Uid, Gid: is.Gid, //nolint:unconvert // other widths elsewhere
 	}
 	switch w.Kind {
 	case Link:

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rootBooks is the prefix of the attributes in which an overlay of the root
+// rootOverlayPrefix is the prefix of the attributes in which an overlay of the root
 // user keeps its metadata.
-const rootBooks = "trusted.overlay."
+const rootOverlayPrefix = "trusted.overlay."
 
 // changes returns what the program wrote. It describes a name as the program
 // saw it. The upper folder determines which names there are, and which folders
@@ -55,7 +55,7 @@ type nativeWalk struct {
 // walk lists a name and the names below it. In a renamed folder it lists
 // everything.
 func (w *nativeWalk) walk(name string, replaced, moved bool) error {
-	books, there, err := w.books(name)
+	books, there, err := w.attrs(name)
 	if err != nil {
 		return err
 	}
@@ -100,12 +100,12 @@ func (w *nativeWalk) walk(name string, replaced, moved bool) error {
 	return err
 }
 
-// overlayBooks is the overlay's metadata of a name.
-type overlayBooks struct{ deleted, opaque, redirect, origin bool }
+// overlayAttrs is the overlay's metadata of a name.
+type overlayAttrs struct{ deleted, opaque, redirect, origin bool }
 
-// books reads the metadata of a name. A name that exists only in the root has
+// attrs reads the metadata of a name. A name that exists only in the root has
 // none.
-func (n *native) books(name string) (b overlayBooks, there bool, err error) {
+func (n *native) attrs(name string) (b overlayAttrs, there bool, err error) {
 	pin, err := openBelow(n.upper, name, unix.O_PATH)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return b, false, nil
@@ -130,7 +130,7 @@ func (n *native) books(name string) (b overlayBooks, there bool, err error) {
 			return nil, false
 		}
 		at := fmt.Sprintf("/proc/self/fd/%d", pin.Fd())
-		value, e := sized(func(buf []byte) (int, error) { return unix.Getxattr(at, rootBooks+book, buf) })
+		value, e := sized(func(buf []byte) (int, error) { return unix.Getxattr(at, rootOverlayPrefix+book, buf) })
 		if e != nil && !errors.Is(e, unix.ENODATA) && !errors.Is(e, unix.ENOTSUP) {
 			err = e
 		}

@@ -92,8 +92,8 @@ func spareThreads(count int) {
 	close(enough)
 }
 
-// tellProbes returns probes for information about the machine in the sandbox.
-func tellProbes() []probe {
+// infoProbes returns probes for information about the machine in the sandbox.
+func infoProbes() []probe {
 	return []probe{
 		{name: "name of the host", stops: []string{"name"}, run: func() error {
 			name, err := os.Hostname()

@@ -108,7 +108,7 @@ type probe struct {
 }
 
 func probes() []probe {
-	return slices.Concat(netProbes(), kernelProbes(), fileProbes(), nodeProbes(), processProbes(), limitProbes(), tellProbes())
+	return slices.Concat(netProbes(), kernelProbes(), fileProbes(), nodeProbes(), processProbes(), limitProbes(), infoProbes())
 }
 
 // outside is what a sandbox must not reach: a listener of each kind, a file, a

@@ -44,19 +44,19 @@ const (
 // OverlayEntry is one name that the program wrote, or a parent of one. A folder
 // that only contains one looks as in the root.
 type OverlayEntry struct {
-	Name     string // below the root, slash-separated; "." is the root itself
-	Kind     Kind
-	Mode     fs.FileMode // permission bits, setuid, setgid and sticky
-	Mtime    time.Time
-	Size     int64
-	Target   string            // target of a link
-	Uid, Gid uint32            // owner
-	Xattrs   map[string][]byte // all that this process can read, except the overlay's metadata
-	Unseen   string            // prefix of attributes that the root can have and no program sees; empty: programs see all
-	Copied   bool              // began as the root's file of this name or, if moved, of another one
-	Same     bool              // is still the root's file or folder of this name, as far as known
-	Replaced bool              // a folder that keeps none of the root's entries below it
-	Ino      uint64            // set if Links > 1: other names of the same file have the same number
-	Links    uint64
-	Dev      uint64 // for Other: the device's number
+	Name         string // below the root, slash-separated; "." is the root itself
+	Kind         Kind
+	Mode         fs.FileMode // permission bits, setuid, setgid and sticky
+	Mtime        time.Time
+	Size         int64
+	Target       string            // target of a link
+	Uid, Gid     uint32            // owner
+	Xattrs       map[string][]byte // all that this process can read, except the overlay's metadata
+	HiddenPrefix string            // prefix of attributes that the root can have and no program sees; empty: programs see all
+	Copied       bool              // began as the root's file of this name or, if moved, of another one
+	Same         bool              // is still the root's file or folder of this name, as far as known
+	Replaced     bool              // a folder that keeps none of the root's entries below it
+	Ino          uint64            // set if Links > 1: other names of the same file have the same number
+	Links        uint64
+	Dev          uint64 // for Other: the device's number
 }

@@ -24,7 +24,7 @@ const (
 // shim, which records it and returns the same number.
 const (
 	retAllow   = unix.SECCOMP_RET_ALLOW
-	retTell    = unix.SECCOMP_RET_USER_NOTIF
+	retNotify  = unix.SECCOMP_RET_USER_NOTIF
 	retEPERM   = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	retNoSys   = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 	retNoFam   = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
@@ -45,7 +45,7 @@ type filterOptions struct {
 // or returns the result of a refused call.
 func (d filterOptions) or(refusal uint32) uint32 {
 	if d.report {
-		return retTell
+		return retNotify
 	}
 	return refusal
 }
@@ -154,7 +154,7 @@ func (d filterOptions) answers() map[uint32][]bpf.Instruction {
 	}
 	with([]uint32{unix.SYS_SOCKET}, d.socket()...)
 	if d.report && d.moves {
-		with(moving(), ret(retTell))
+		with(moving(), ret(retNotify))
 	}
 	return all
 }

@@ -28,7 +28,7 @@ func call(arch, nr uint32, args ...uint32) []byte {
 func wanted(d filterOptions, nr uint32, arg [3]uint32) uint32 {
 	refusal := func(value uint32) uint32 {
 		if d.report {
-			return retTell
+			return retNotify
 		}
 		return value
 	}
@@ -40,7 +40,7 @@ func wanted(d filterOptions, nr uint32, arg [3]uint32) uint32 {
 	case nr > lastKnown || slices.Contains(unknown(), nr):
 		return retNoSys
 	case d.report && d.moves && slices.Contains(moving(), nr):
-		return retTell
+		return retNotify
 	case no,
 		(nr == unix.SYS_CLONE || nr == unix.SYS_UNSHARE) && arg[0]&namespaceFlags != 0,
 		nr == unix.SYS_PRLIMIT64 && !d.namespaces && arg[0] != 0,

@@ -25,8 +25,8 @@ import (
 // TestBreakout (gaps of Landlock), TestDaemons, TestMemory and
 // TestTrapForeignOwner.
 
-// said runs a program with one root and returns its output.
-func said(t *testing.T, spec Spec) string {
+// runOutput runs a program with one root and returns its output.
+func runOutput(t *testing.T, spec Spec) string {
 	t.Helper()
 	needStrict(t)
 	if spec.Env == nil {
@@ -42,10 +42,10 @@ func shell(script string) []string { return []string{"sh", "-c", script} }
 // TestTrapNullDevice checks that /dev/null is granted. Otherwise Landlock
 // refuses it, and most programs cannot start others.
 func TestTrapNullDevice(t *testing.T) {
-	require.Equal(t, "ok", said(t, Spec{Argv: shell(`echo lost > /dev/null; cat < /dev/null; head -c 4 /dev/zero > /dev/null; printf ok`)}))
+	require.Equal(t, "ok", runOutput(t, Spec{Argv: shell(`echo lost > /dev/null; cat < /dev/null; head -c 4 /dev/zero > /dev/null; printf ok`)}))
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	text := said(t, Spec{Argv: []string{exe}, Env: []string{probeEnv + "=start a program", "PATH=/usr/bin:/bin"}, System: append(System(), exe)})
+	text := runOutput(t, Spec{Argv: []string{exe}, Env: []string{probeEnv + "=start a program", "PATH=/usr/bin:/bin"}, System: append(System(), exe)})
 	require.True(t, strings.HasPrefix(text, "started\n"), text)
 }
 
@@ -63,7 +63,7 @@ func startProgram() int {
 // one. Ambient capabilities survive the start of a program, and the root user
 // regains others through the inheritable set.
 func TestTrapCapabilities(t *testing.T) {
-	status := said(t, Spec{Argv: shell("cat /proc/self/status")})
+	status := runOutput(t, Spec{Argv: shell("cat /proc/self/status")})
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
 		require.Contains(t, status, set+":\t0000000000000000\n")
 	}
@@ -80,15 +80,15 @@ func TestTrapIgnoredSignals(t *testing.T) {
 	ignored := []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTSTP, syscall.SIGUSR1}
 	signal.Ignore(ignored...)
 	defer signal.Reset(ignored...)
-	require.Contains(t, said(t, Spec{Argv: shell("cat /proc/self/status")}), "SigIgn:\t0000000000000000\n")
+	require.Contains(t, runOutput(t, Spec{Argv: shell("cat /proc/self/status")}), "SigIgn:\t0000000000000000\n")
 }
 
 // TestTrapOwnNumber checks that all users keep their IDs. An ordinary user who
 // became root inside could not change the owner of files.
 func TestTrapOwnNumber(t *testing.T) {
-	require.Equal(t, fmt.Sprintf("%d %d\n", os.Getuid(), os.Getgid()), said(t, Spec{Argv: shell("echo $(id -u) $(id -g)")}))
+	require.Equal(t, fmt.Sprintf("%d %d\n", os.Getuid(), os.Getgid()), runOutput(t, Spec{Argv: shell("echo $(id -u) $(id -g)")}))
 	root := newRoot(t)
-	require.Equal(t, fmt.Sprintln(os.Getuid()), said(t, Spec{
+	require.Equal(t, fmt.Sprintln(os.Getuid()), runOutput(t, Spec{
 		Argv: shell("touch n && stat -c %u n"), Dir: root, Roots: []Root{{Dir: root, View: Overlay}},
 	}))
 }
@@ -189,7 +189,7 @@ func TestTrapUpperOnOverlay(t *testing.T) {
 	var none NoOverlayError
 	require.ErrorAs(t, err, &none)
 	require.NoFileExists(t, ran)
-	require.Equal(t, "a", said(t, Spec{Argv: shell("printf more >> a && cut -c1 a | tr -d '\\n'"), Dir: root, Roots: []Root{{Dir: root, View: Overlay}}}))
+	require.Equal(t, "a", runOutput(t, Spec{Argv: shell("printf more >> a && cut -c1 a | tr -d '\\n'"), Dir: root, Roots: []Root{{Dir: root, View: Overlay}}}))
 }
 
 // mountOverlay mounts an overlay on a folder, for TestTrapUpperOnOverlay.
@@ -228,7 +228,7 @@ func TestTrapHungShim(t *testing.T) {
 func TestTrapSignalsToProcess1(t *testing.T) {
 	const script = `for s in 1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 24 25 26 27 29 30 31 34 64; do kill -$s $PPID 2> /dev/null; done; sleep 0; printf alive`
 	for _, without := range [][]string{nil, {"landlock"}} {
-		require.Equal(t, "alive", said(t, Spec{Argv: shell(script), without: without}))
+		require.Equal(t, "alive", runOutput(t, Spec{Argv: shell(script), without: without}))
 	}
 }
 
@@ -250,8 +250,8 @@ func TestTrapThreadOfStarter(t *testing.T) {
 // TestTrapEnvironment checks that a program has exactly its given environment.
 func TestTrapEnvironment(t *testing.T) {
 	t.Setenv("REMIT_TEST_SECRET", "secret")
-	require.Equal(t, "A=1\nB=two words\n", said(t, Spec{Argv: []string{"/usr/bin/env"}, Env: []string{"A=1", "B=two words"}}))
-	require.NotContains(t, said(t, Spec{Argv: shell("cat /proc/*/environ 2> /dev/null")}), "secret")
+	require.Equal(t, "A=1\nB=two words\n", runOutput(t, Spec{Argv: []string{"/usr/bin/env"}, Env: []string{"A=1", "B=two words"}}))
+	require.NotContains(t, runOutput(t, Spec{Argv: shell("cat /proc/*/environ 2> /dev/null")}), "secret")
 }
 
 // TestTrapMaskedLooksAbsent checks that a hidden name gives the same errors as
@@ -267,7 +267,7 @@ func TestTrapMaskedLooksAbsent(t *testing.T) {
 	masked := []string{"vault/key", "vault", "secret", "d/deep", "absent/too"} // a name below a hidden one comes first
 	for _, view := range []View{Overlay, Read} {
 		of := func(name string) string {
-			text := said(t, Spec{
+			text := runOutput(t, Spec{
 				Argv: shell(ask), Env: []string{"PATH=/usr/bin:/bin", "N=" + name}, Dir: root,
 				Roots: []Root{{Dir: root, View: view, Masked: masked}},
 			})
@@ -318,7 +318,7 @@ func TestNetworkGranted(t *testing.T) {
 func TestDirect(t *testing.T) {
 	needStrict(t)
 	root := newRoot(t)
-	require.Empty(t, said(t, Spec{Argv: shell("printf new > a; rm b; mkdir n"), Dir: root, Roots: []Root{{Dir: root, View: Direct}}, Require: Strict}))
+	require.Empty(t, runOutput(t, Spec{Argv: shell("printf new > a; rm b; mkdir n"), Dir: root, Roots: []Root{{Dir: root, View: Direct}}, Require: Strict}))
 	data, err := os.ReadFile(filepath.Join(root, "a"))
 	require.NoError(t, err)
 	require.Equal(t, "new", string(data))
@@ -330,7 +330,7 @@ func TestDirect(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	require.Contains(t, said(t, Spec{
+	require.Contains(t, runOutput(t, Spec{
 		Argv: []string{exe}, Env: []string{probeEnv + "=path socket in the root", "ROOT=" + root}, System: append(System(), exe),
 		Roots: []Root{{Dir: root, View: Direct}},
 	}), "address family not supported")
@@ -342,7 +342,7 @@ func TestDirect(t *testing.T) {
 // TestRead checks that a read-only root cannot be written.
 func TestRead(t *testing.T) {
 	root := newRoot(t)
-	text := said(t, Spec{
+	text := runOutput(t, Spec{
 		Argv: shell("cat a d/x link; printf x > a; rm b; touch n; chmod 777 a; mkdir m"), Dir: root,
 		Roots: []Root{{Dir: root, View: Read}}, Require: Strict,
 	})

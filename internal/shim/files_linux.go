@@ -90,9 +90,9 @@ func readLink(path string) (string, error) {
 	return string(buf[:max(n, 0)]), err
 }
 
-// dress sets the owner, bits, attributes and times of a folder to those of
+// copyMetadata sets the owner, bits, attributes and times of a folder to those of
 // another one, described by is.
-func dress(from, to int, is syscall.Stat_t) error {
+func copyMetadata(from, to int, is syscall.Stat_t) error {
 	if err := sameAttributes(from, to); err != nil {
 		return err
 	}

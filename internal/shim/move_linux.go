@@ -33,14 +33,14 @@ func settle(parent int, name string) error {
 	if err := syscall.Fstat(parent, &above); err != nil {
 		return err
 	}
-	stand, to, err := standIn(parent)
+	stand, to, err := createPlaceholder(parent)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = syscall.Close(to) }()
 	for try := 0; ; try++ {
 		if err = moveAll(from, to, 0); err == nil {
-			err = dress(from, to, is)
+			err = copyMetadata(from, to, is)
 		}
 		if err == nil {
 			err = renameAt(parent, stand, parent, name, 0)
@@ -78,8 +78,8 @@ func restoreTimes(folder int, is syscall.Stat_t) {
 	_ = syscall.Close(fd)
 }
 
-// standIn creates an empty folder with a free name.
-func standIn(parent int) (name string, fd int, err error) {
+// createPlaceholder creates an empty folder with a free name.
+func createPlaceholder(parent int) (name string, fd int, err error) {
 	for n := 0; ; n++ {
 		name = ".remit-renaming-" + strconv.Itoa(n)
 		if err = syscall.Mkdirat(parent, name, 0o700); !errors.Is(err, syscall.EEXIST) {
@@ -155,7 +155,7 @@ func moveFolder(from, to int, name string, depth int) error {
 		if err := moveAll(old, made, depth); err != nil {
 			return err
 		}
-		if err := dress(old, made, is); err != nil {
+		if err := copyMetadata(old, made, is); err != nil {
 			return err
 		}
 		err := removeFolder(from, name)

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// tell records a restriction that the program met. It counts repetitions.
-func (v *supervisor) tell(rule, kind, what, text string) {
+// report records a restriction that the program met. It counts repetitions.
+func (v *supervisor) report(rule, kind, what, text string) {
 	for i := range v.met {
 		if v.met[i].kind == kind {
 			v.met[i].times++
@@ -35,20 +35,20 @@ func (v *supervisor) end() (all []Restriction) {
 	return all
 }
 
-// tellMounts records a call between a root and another folder.
-func (v *supervisor) tellMounts(c *call) {
+// reportMounts records a call between a root and another folder.
+func (v *supervisor) reportMounts(c *call) {
 	if c.link {
-		v.tell("link", "link mounts", "link of "+c.old.text()+" to "+c.new.text(),
+		v.report("link", "link mounts", "link of "+c.old.text()+" to "+c.new.text(),
 			"in the sandbox the two are on different file systems (EXDEV); copy the file")
 		return
 	}
-	v.tell("rename", "rename mounts", "rename of "+c.old.text()+" to "+c.new.text(),
+	v.report("rename", "rename mounts", "rename of "+c.old.text()+" to "+c.new.text(),
 		"in the sandbox the two are on different file systems (EXDEV); copy and remove it, or make it in the folder that it belongs to")
 }
 
-// tellRename records a folder that cannot be renamed. The program gets the
+// reportRename records a folder that cannot be renamed. The program gets the
 // error for two file systems. A full disk is a separate reason.
-func (v *supervisor) tellRename(c *call, err error) error {
+func (v *supervisor) reportRename(c *call, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -59,20 +59,20 @@ func (v *supervisor) tellRename(c *call, err error) error {
 			return plain
 		}
 	}
-	v.tell("rename", "rename", "rename of the folder "+c.old.text()+" to "+c.new.text(),
+	v.report("rename", "rename", "rename of the folder "+c.old.text()+" to "+c.new.text(),
 		"the sandbox could not move what is in it ("+err.Error()+"), so the call failed (EXDEV); copy and remove the folder")
 	return syscall.EXDEV
 }
 
-// tellOpen records a folder that is renamed while a process has it open or
+// reportOpen records a folder that is renamed while a process has it open or
 // works in it. The process keeps the previous folder, which is empty and
 // removed.
-func (v *supervisor) tellOpen(n name) {
+func (v *supervisor) reportOpen(n name) {
 	path, err := pathOf(n.parent)
 	if err != nil || !heldOpen(path+"/"+n.plain()) {
 		return
 	}
-	v.tell("rename", "rename open", "rename of the folder "+n.text(),
+	v.report("rename", "rename open", "rename of the folder "+n.text(),
 		"a process has the folder open or works in it, and what it has open is an empty folder from now on; open it again by its new name")
 }
 
@@ -115,9 +115,9 @@ func leads(link, folder string) bool {
 	return err == nil && len(to) >= len(folder) && to[:len(folder)] == folder && (len(to) == len(folder) || to[len(folder)] == '/')
 }
 
-// tellLink records a new name for a file of the root: the overlay gives the new
+// reportLink records a new name for a file of the root: the overlay gives the new
 // name another inode number.
-func (v *supervisor) tellLink(root *supervised, c *call) {
+func (v *supervisor) reportLink(root *supervised, c *call) {
 	var is syscall.Stat_t
 	if c.flags&^atSymlinkFollow != 0 || fstatat(c.old.parent, c.old.plain(), &is) != nil || is.Mode&syscall.S_IFMT != syscall.S_IFREG {
 		return
@@ -125,7 +125,7 @@ func (v *supervisor) tellLink(root *supervised, c *call) {
 	if root.wrote(c.old) {
 		return
 	}
-	v.tell("link", "link number", "link of "+c.old.text()+" to "+c.new.text(),
+	v.report("link", "link number", "link of "+c.old.text()+" to "+c.new.text(),
 		"in the sandbox the new name of a file that was there before has an inode number of its own, and the two are different files to a program that compares the numbers; "+
 			"copy the file, or call git clone with --no-hardlinks")
 }

@@ -164,7 +164,7 @@ func (v *supervisor) answer(q *notification) error {
 		return errContinue
 	}
 	if c.link {
-		v.tellLink(root, &c)
+		v.reportLink(root, &c)
 		return errContinue
 	}
 	return v.rename(&c)
@@ -238,7 +238,7 @@ func (v *supervisor) root(c *call) (*supervised, error) {
 		case r.mount == from && from == to:
 			return r, nil
 		case r.mount == from || r.mount == to:
-			v.tellMounts(c)
+			v.reportMounts(c)
 			return nil, nil
 		}
 	}
@@ -264,17 +264,17 @@ func (v *supervisor) rename(c *call) error {
 		return syscall.ENOTEMPTY
 	}
 	if from {
-		v.tellOpen(c.old)
+		v.reportOpen(c.old)
 		err = v.settle(c.old)
 	}
 	if to && c.flags == renameExchange && (err == nil || !from) {
-		v.tellOpen(c.new)
+		v.reportOpen(c.new)
 		err = v.settle(c.new)
 	}
 	if err == nil {
 		err = plainly()
 	}
-	return v.tellRename(c, err)
+	return v.reportRename(c, err)
 }
 
 // settle makes a folder renamable by the kernel.

@@ -75,14 +75,14 @@ func TestSame(t *testing.T) {
 	})
 }
 
-// told is content that knows some of its zeros.
-type told struct {
+// sparseContent is content that knows some of its zeros.
+type sparseContent struct {
 	*bytes.Reader
 	content []byte
 	knows   func() bool
 }
 
-func (s told) Hole() (int64, error) {
+func (s sparseContent) Hole() (int64, error) {
 	at := s.Size() - int64(s.Len())
 	rest := s.content[at:]
 	n := int64(len(rest) - len(bytes.TrimLeft(rest, "\x00")))
@@ -102,7 +102,7 @@ func TestHoles(t *testing.T) {
 			n := rapid.SampledFrom([]int{1, 4095, 4096, 5000, 20_000, 100_000}).Draw(t, "length")
 			content = append(content, bytes.Repeat([]byte{byte(rapid.IntRange(0, 1).Draw(t, "byte"))}, n)...)
 		}
-		source := told{bytes.NewReader(content), content, func() bool { return rapid.Bool().Draw(t, "knows") }}
+		source := sparseContent{bytes.NewReader(content), content, func() bool { return rapid.Bool().Draw(t, "knows") }}
 		var out, other holed
 		w := sparse.NewWriter(sparse.Tee(&out, &other))
 		n, err := sparse.Copy(w, source, make([]byte, rapid.SampledFrom([]int{1000, 4096, 8192, 20_000}).Draw(t, "room")))
@@ -197,7 +197,7 @@ func TestErrors(t *testing.T) {
 	w = sparse.NewWriter(&holed{})
 	_, err = sparse.Copy(w, iotest.ErrReader(out.fails), make([]byte, 1))
 	require.ErrorIs(t, err, out.fails)
-	_, err = sparse.Copy(w, broken{out.fails}, make([]byte, 1))
+	_, err = sparse.Copy(w, failingContent{out.fails}, make([]byte, 1))
 	require.ErrorIs(t, err, out.fails)
 	for _, failing := range []sparse.Target{sparse.Tee(&out, &holed{}), sparse.Tee(&holed{}, &out)} {
 		_, err = failing.Write([]byte("x"))
@@ -215,8 +215,8 @@ func TestErrors(t *testing.T) {
 	require.ErrorIs(t, w.Skip(1), out.fails)
 }
 
-// broken is content whose Hole fails.
-type broken struct{ err error }
+// failingContent is content whose Hole fails.
+type failingContent struct{ err error }
 
-func (broken) Read(p []byte) (int, error) { return len(p), nil }
-func (b broken) Hole() (int64, error)     { return 0, b.err }
+func (failingContent) Read(p []byte) (int, error) { return len(p), nil }
+func (b failingContent) Hole() (int64, error)     { return 0, b.err }

@@ -209,8 +209,8 @@ func (s scheme) State(step effect.Step) (record.State, error) {
 	return record.State{Session: session, Tool: tool, Version: step.Change.Post, Content: w.After}, err
 }
 
-// World returns the versions of states, and their content, for verifiers.
-func World(j journal.Journal, changes []effect.Change) verify.ResourceView {
+// View returns the versions of states, and their content, for verifiers.
+func View(j journal.Journal, changes []effect.Change) verify.ResourceView {
 	return &stateView{scheme{j}, changes}
 }
 

@@ -44,7 +44,7 @@ func schemeAt(text string, colon int) int {
 			return at
 		}
 	}
-	for start < colon && !letter(text[start]) {
+	for start < colon && !isLetter(text[start]) {
 		start++
 	}
 	name := strings.ToLower(text[start:colon])
@@ -78,10 +78,10 @@ func ours(scheme, rest string) bool {
 }
 
 func inScheme(c byte) bool {
-	return letter(c) || '0' <= c && c <= '9' || strings.IndexByte("+-.", c) >= 0
+	return isLetter(c) || '0' <= c && c <= '9' || strings.IndexByte("+-.", c) >= 0
 }
 
-func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // Read yields the canonical form of every URL that a reader can find in a text.
 // That includes a URL inside another, with and without the punctuation at its

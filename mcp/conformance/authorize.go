@@ -22,9 +22,9 @@ func (d *driver) authorizer(log *slog.Logger) func(server, url string) auth.OAut
 			ClientIDMetadataDocumentConfig:  &auth.ClientIDMetadataDocumentConfig{URL: "https://conformance-test.local/client-metadata.json"},
 			DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{RedirectURIs: []string{callback}}},
 		}
-		if d.given.ClientID != "" && d.given.ClientSecret != "" {
+		if d.suite.ClientID != "" && d.suite.ClientSecret != "" {
 			c.PreregisteredClient = &oauthex.ClientCredentials{
-				ClientID: d.given.ClientID, ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: d.given.ClientSecret},
+				ClientID: d.suite.ClientID, ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: d.suite.ClientSecret},
 			}
 		}
 		h, err := auth.NewAuthorizationCodeHandler(c)

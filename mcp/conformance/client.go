@@ -43,7 +43,7 @@ func startClient(context.Context, string) (where []string, stop func() error, er
 type driver struct {
 	client *sdk.ClientSession
 	close  func()
-	given  struct { // by the suite
+	suite  struct { // by the suite
 		ToolCalls []struct {
 			Name      string
 			Arguments map[string]any
@@ -57,7 +57,7 @@ type driver struct {
 func drive(ctx context.Context, url string, env func(string) string) (err error) {
 	d := &driver{}
 	if text := env("MCP_CONFORMANCE_CONTEXT"); text != "" {
-		if err := json.Unmarshal([]byte(text), &d.given); err != nil {
+		if err := json.Unmarshal([]byte(text), &d.suite); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func drive(ctx context.Context, url string, env func(string) string) (err error)
 			_ = d.call(ctx, name, nil) // some are to be refused
 		}
 	case "http-custom-headers":
-		for _, c := range d.given.ToolCalls {
+		for _, c := range d.suite.ToolCalls {
 			_ = d.call(ctx, c.Name, c.Arguments) // as above
 		}
 	case "http-invalid-tool-headers":

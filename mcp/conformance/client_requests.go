@@ -15,13 +15,13 @@ import (
 
 // What asks its client, or tells it something, while its call goes on.
 
-func (f *fixtures) asking() []fixture {
+func (f *fixtures) requestFixtures() []fixture {
 	prompt, message := texts("prompt"), texts("message")
 	return []fixture{
-		{name: "test_sampling", about: "Asks the client's model", input: prompt, run: asking(func(in map[string]string) sdk.InputRequestMap {
+		{name: "test_sampling", about: "Asks the client's model", input: prompt, run: requestInput(func(in map[string]string) sdk.InputRequestMap {
 			return sdk.InputRequestMap{"said": sampling(in["prompt"])}
 		})},
-		{name: "test_elicitation", about: "Asks the person", input: message, run: asking(func(in map[string]string) sdk.InputRequestMap {
+		{name: "test_elicitation", about: "Asks the person", input: message, run: requestInput(func(in map[string]string) sdk.InputRequestMap {
 			return sdk.InputRequestMap{"filled": form(in["message"], `{"username":{"type":"string","description":"Your preferred username"}}`, "username")}
 		})},
 		{name: "test_elicitation_sep1034_defaults", about: "Asks with defaults", run: asks(sdk.InputRequestMap{"filled": form("Defaults", defaults)})},
@@ -73,8 +73,8 @@ func asks(rounds ...sdk.InputRequestMap) tool.Execute {
 	}
 }
 
-// asking asks with what the call is given.
-func asking(what func(in map[string]string) sdk.InputRequestMap) tool.Execute {
+// requestInput asks with what the call is given.
+func requestInput(what func(in map[string]string) sdk.InputRequestMap) tool.Execute {
 	return func(ctx context.Context, _ ctxperm.ToolContext, input json.RawMessage) (tool.Result, error) {
 		var in map[string]string
 		if err := json.Unmarshal(input, &in); err != nil {

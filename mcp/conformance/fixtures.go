@@ -43,7 +43,7 @@ func (f fixture) tool() (tool.Tool, error) {
 }
 
 func (f *fixtures) tools() (all []tool.Tool, err error) {
-	for _, one := range slices.Concat(f.contents(), f.behindOffers(), f.asking(), f.lasting()) {
+	for _, one := range slices.Concat(f.contents(), f.behindOffers(), f.requestFixtures(), f.taskFixtures()) {
 		t, err := one.tool()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", one.name, err)

@@ -51,28 +51,28 @@ func (r report) clean() bool {
 	return !slices.ContainsFunc(r.scenarios, func(s scenario) bool { return s.uncounted == "" && !s.good })
 }
 
-// broken are the scenarios that did not pass, and those that stand apart and did. What does not count for the suite does here.
-func (r report) broken() (names []string) {
+// failures are the scenarios that did not pass, and those that stand apart and did. What does not count for the suite does here.
+func (r report) failures() (names []string) {
 	for _, s := range r.scenarios {
-		if s.good == r.standsApart(s.name) {
+		if s.good == r.isExcepted(s.name) {
 			names = append(names, s.name)
 		}
 	}
 	return names
 }
 
-func (r report) standsApart(name string) bool {
+func (r report) isExcepted(name string) bool {
 	return slices.ContainsFunc(r.apart, func(e exception) bool { return e.name == name })
 }
 
-func (r report) bad() bool { return r.failed || len(r.broken()) > 0 }
+func (r report) bad() bool { return r.failed || len(r.failures()) > 0 }
 
 // names lists the scenarios that did not pass, those first that should have.
 func (r report) names() string {
 	var all, apart, uncounted []string
 	for _, s := range r.scenarios {
 		switch {
-		case s.good == r.standsApart(s.name):
+		case s.good == r.isExcepted(s.name):
 			all = append(all, "**"+s.name+"**")
 		case !s.good && s.uncounted != "":
 			uncounted = append(uncounted, s.name+" (2)")

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const said = `Running client scenario 'a'
+const suiteOutput = `Running client scenario 'a'
 ✓ not of the summary
 === SUMMARY ===
 ✓ ping: 2 passed, 0 failed
@@ -28,7 +28,7 @@ Not scored for 2026-07-28: 2 scenario(s) run, 1 failing. These do not affect con
 
 // TestRead: the summary is taken apart, and one that says nothing is an error.
 func TestRead(t *testing.T) {
-	r, err := read(strings.NewReader(said))
+	r, err := read(strings.NewReader(suiteOutput))
 	require.NoError(t, err)
 	require.Equal(t, []scenario{
 		{name: "ping", good: true, passed: 2},
@@ -44,23 +44,23 @@ func TestRead(t *testing.T) {
 
 // TestBad: all has to pass, also what does not count for the suite, but for what stands apart, which must not.
 func TestBad(t *testing.T) {
-	r, err := read(strings.NewReader(said))
+	r, err := read(strings.NewReader(suiteOutput))
 	require.NoError(t, err)
 	require.True(t, r.bad())
 	require.False(t, r.clean())
 	r.apart = []exception{{"tools_call", "no tools"}}
-	require.Equal(t, []string{"auth/basic"}, r.broken())
+	require.Equal(t, []string{"auth/basic"}, r.failures())
 	r.apart = append(r.apart, exception{"auth/basic", "no secrets"})
 	require.False(t, r.bad())
 	r.apart = append(r.apart, exception{"ping", "no ping"})
 	require.True(t, r.bad(), "it passes, and should not be on the list any more")
-	require.Equal(t, []string{"ping"}, r.broken())
+	require.Equal(t, []string{"ping"}, r.failures())
 	require.True(t, report{failed: true}.bad())
 }
 
 // TestTable: a run that did not take place does not look like one that passed.
 func TestTable(t *testing.T) {
-	r, err := read(strings.NewReader(said))
+	r, err := read(strings.NewReader(suiteOutput))
 	require.NoError(t, err)
 	r.suiteRun, r.part, r.took = suiteRun{"1", "server", "new"}, "server", 61*time.Second
 	apart := r
@@ -88,7 +88,7 @@ func TestExplain(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "checks.json"), []byte(text), 0o600))
 	}
-	r, err := read(strings.NewReader(said))
+	r, err := read(strings.NewReader(suiteOutput))
 	require.NoError(t, err)
 	var out bytes.Buffer
 	require.NoError(t, explain(dir, r, &out))

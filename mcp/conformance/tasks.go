@@ -24,7 +24,7 @@ func alwaysTasks() []string {
 // taskAfter is when a call that lasts becomes a task. The suite's last half a second and more.
 const taskAfter = 200 * time.Millisecond
 
-func (f *fixtures) lasting() []fixture {
+func (f *fixtures) taskFixtures() []fixture {
 	const seconds = `{"type":"object","properties":{"seconds":{"type":"number"},"label":{"type":"string"}},"required":["seconds"]}`
 	sure := `{"confirm":{"type":"boolean"}}`
 	return []fixture{

@@ -13,8 +13,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// asker is a server that asks its client for things, in the way of the revision that the client speaks.
-func asker(revision string) *sdk.Server {
+// newRequestingServer is a server that asks its client for things, in the way of the revision that the client speaks.
+func newRequestingServer(revision string) *sdk.Server {
 	o := &sdk.ServerOptions{}
 	if revision != "" {
 		o.SupportedProtocolVersions = []string{revision}
@@ -114,7 +114,7 @@ func want(ctx context.Context, r *sdk.CallToolRequest, word string, p sdk.InputR
 		if r.Params.RequestState != secretState+word {
 			return nil, errors.New("another state came back: " + r.Params.RequestState)
 		}
-		return says("%s: %s", word, said(r.Params.InputResponses["k "+word])), nil
+		return says("%s: %s", word, responseText(r.Params.InputResponses["k "+word])), nil
 	}
 	var a sdk.InputResponse
 	var err error
@@ -133,10 +133,10 @@ func want(ctx context.Context, r *sdk.CallToolRequest, word string, p sdk.InputR
 	if err != nil {
 		return nil, err
 	}
-	return says("%s: %s", word, said(a)), nil
+	return says("%s: %s", word, responseText(a)), nil
 }
 
-func said(a sdk.InputResponse) string {
+func responseText(a sdk.InputResponse) string {
 	switch a := a.(type) {
 	case *sdk.ElicitResult:
 		return fmt.Sprint(a.Action, " ", a.Content["name"])

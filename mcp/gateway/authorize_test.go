@@ -18,24 +18,24 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// clerk gets a token when one is wanted.
-type clerk struct{ token atomic.Pointer[oauth2.Token] }
+// tokenSource gets a token when one is wanted.
+type tokenSource struct{ token atomic.Pointer[oauth2.Token] }
 
-func (c *clerk) TokenSource(context.Context) (oauth2.TokenSource, error) {
+func (c *tokenSource) TokenSource(context.Context) (oauth2.TokenSource, error) {
 	if t := c.token.Load(); t != nil {
 		return oauth2.StaticTokenSource(t), nil
 	}
 	return nil, nil //nolint:nilnil // there is none yet
 }
 
-func (c *clerk) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
+func (c *tokenSource) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
 	c.token.Store(&oauth2.Token{AccessToken: "good"})
 	return r.Body.Close()
 }
 
 // TestAuthorize: where a server wants a token, who authorizes there gets it.
 func TestAuthorize(t *testing.T) {
-	server := asker("")
+	server := newRequestingServer("")
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer good" {
@@ -45,12 +45,12 @@ func TestAuthorize(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(listener.Close) // once the gateway has left
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	var wanted []string
-	h.open(map[string]string{"s": fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)}, askerTools, func(o *gateway.Options) {
+	h.open(map[string]string{"s": fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)}, requestingTools, func(o *gateway.Options) {
 		o.Authorize = func(server, url string) auth.OAuthHandler {
 			wanted = append(wanted, server+" "+url)
-			return &clerk{}
+			return &tokenSource{}
 		}
 	})
 	require.Equal(t, tool.StatusDone, h.call("s__echo", tool.Args{"word": "w"}).Status)
@@ -72,13 +72,13 @@ func TestAskedOnTheOpenStream(t *testing.T) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return says("%s", said(a)), nil, nil
+		return says("%s", responseText(a)), nil, nil
 	})
 	listener := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
 	t.Cleanup(listener.Close) // once the gateway has left
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	// Without a time of its own the call would not end where the question reaches nobody.
-	known := strings.Replace(askerTools, `"person": {`, `"person": {"timeout": "1m", `, 1)
+	known := strings.Replace(requestingTools, `"person": {`, `"person": {"timeout": "1m", `, 1)
 	h.open(map[string]string{"s": fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)}, known)
 	cs := h.client(h.serve(), modern, "Ann", func(string) {})
 	got, err := ask(t.Context(), cs, "person", "w")

@@ -17,7 +17,7 @@ func BenchmarkBox(b *testing.B) {
 	for _, files := range []int{10, 1000, 10_000} {
 		for _, way := range []string{"plain", "kept", "copies", "anew"} {
 			b.Run(fmt.Sprintf("%s/files=%d", way, files), func(b *testing.B) {
-				h := newHouse(b)
+				h := newGatewaySetup(b)
 				for i := range files {
 					dir := filepath.Join(h.dir, fmt.Sprint(i/100))
 					require.NoError(b, os.MkdirAll(dir, 0o755))

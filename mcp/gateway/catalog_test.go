@@ -26,12 +26,12 @@ import (
 )
 
 // between runs a test for servers of both ways to talk, as programs and by URL, and clients of both.
-func between(t *testing.T, known string, test func(t *testing.T, h *house, connect func(o *sdk.ClientOptions) *sdk.ClientSession)) {
+func between(t *testing.T, known string, test func(t *testing.T, h *gatewaySetup, connect func(o *sdk.ClientOptions) *sdk.ClientSession)) {
 	for _, upstream := range []string{modern, legacy} {
-		for place, entry := range map[string]func(*house, string) string{"near": (*house).shelf, "far": (*house).farShelf} {
+		for place, entry := range map[string]func(*gatewaySetup, string) string{"near": (*gatewaySetup).catalogEntry, "far": (*gatewaySetup).remoteCatalogEntry} {
 			for _, revision := range []string{modern, legacy} {
 				t.Run(upstream+"/"+place+"/"+revision, func(t *testing.T) {
-					h := newHouse(t)
+					h := newGatewaySetup(t)
 					listening := make(chan struct{}, 64)
 					var srv *mcp.Server
 					h.open(map[string]string{"s": entry(h, upstream)}, known, func(o *gateway.Options) {
@@ -67,7 +67,7 @@ func faulty(t *testing.T, err error) *jsonrpc.Error {
 
 // TestLibrary: what a server has to be read is listed, read and completed as there, and each read is a call, asked for by the name of what is read.
 func TestLibrary(t *testing.T) {
-	between(t, "", func(t *testing.T, h *house, connect func(*sdk.ClientOptions) *sdk.ClientSession) {
+	between(t, "", func(t *testing.T, h *gatewaySetup, connect func(*sdk.ClientOptions) *sdk.ClientSession) {
 		cs := connect(&sdk.ClientOptions{ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 			return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"name": "this one"}}, nil
 		}})
@@ -88,7 +88,7 @@ func TestLibrary(t *testing.T) {
 		require.Equal(t, &sdk.Prompt{Name: "s__sum up", Title: "Sum up", Description: "Sums a book up.", Arguments: []*sdk.PromptArgument{{Name: "book", Description: "which", Required: true}, {Name: "lines"}}}, prompts.Prompts[1])
 
 		for _, uri := range []string{"book://one", "page://b/1"} {
-			h.hears()
+			h.policyRequests()
 			r, err := cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
 			require.NoError(t, err)
 			require.Equal(t, []*sdk.ResourceContents{{URI: uri, MIMEType: "text/plain", Text: "<all> of " + uri, Meta: sdk.Meta{"own": 1.0}}}, r.Contents)
@@ -100,7 +100,7 @@ func TestLibrary(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "s__mcp__read", c.Tool.Name)
 			text := "mcp://s/resource/" + strings.ReplaceAll(uri, "/", "%252F")
-			require.Contains(t, h.hears(), `run read {"kind":"mcp","text":"`+text+`"`)
+			require.Contains(t, h.policyRequests(), `run read {"kind":"mcp","text":"`+text+`"`)
 		}
 		r, err := cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "book://two"})
 		require.NoError(t, err)
@@ -144,17 +144,17 @@ func TestLibrary(t *testing.T) {
 	})
 }
 
-// hears is what was asked of the policy since it was looked at last.
-func (h *house) hears() string {
-	h.asking.Lock()
-	defer h.asking.Unlock()
+// policyRequests is what was asked of the policy since it was looked at last.
+func (h *gatewaySetup) policyRequests() string {
+	h.requestLock.Lock()
+	defer h.requestLock.Unlock()
 	text := strings.Join(h.asked, "\n")
 	h.asked = nil
 	return text
 }
 
-// aLibrary are lines of a server that writes what it has in a way of its own.
-var aLibrary = []string{
+// rawCatalogLines are lines of a server that writes what it has in a way of its own.
+var rawCatalogLines = []string{
 	`initialize {"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-11-25","capabilities":{"prompts":{},"resources":{},"completions":{}},"serverInfo":{"name":"script","version":"1"}}}`,
 	`tools/list {"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"no tools"}}`,
 	`resources/list {"jsonrpc":"2.0","id":ID,"result":{"resources":[{"uri":"x://1","x-own":[1.50],"name":"<one>"}]}}`,
@@ -167,8 +167,8 @@ var aLibrary = []string{
 
 // TestLibraryIsAsItWas: what a server lists and answers comes to the client as it was written, apart from names and what remit adds.
 func TestLibraryIsAsItWas(t *testing.T) {
-	h := newHouse(t)
-	entry := h.scripted(aLibrary...)
+	h := newGatewaySetup(t)
+	entry := h.scripted(rawCatalogLines...)
 	h.open(map[string]string{"s": entry}, "")
 	here, there := direct(t, entry), h.through()
 	object := func(l *lines, method, member string) string {
@@ -200,9 +200,9 @@ func TestLibraryIsAsItWas(t *testing.T) {
 
 // TestLibraryErrors: an error that a server answers a read with is the client's, as of a call.
 func TestLibraryErrors(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	fault := `{"code":4711,"message":"own <words>","data":{"z":[1.50],"a":1}}`
-	lines := slices.Clone(aLibrary)
+	lines := slices.Clone(rawCatalogLines)
 	for i, l := range lines {
 		for _, method := range []string{"resources/read", "prompts/get", "completion/complete"} {
 			if strings.HasPrefix(l, method) {
@@ -229,7 +229,7 @@ hide contains "kept quiet" if input.call.args.uri == "book://end"
 ask contains "by letter" if input.tool.name == "s__mcp__complete"
 allow contains "all" if not input.tool.name == "s__mcp__complete"`}})
 	require.NoError(t, err)
-	between(t, "", func(t *testing.T, h *house, _ func(*sdk.ClientOptions) *sdk.ClientSession) {
+	between(t, "", func(t *testing.T, h *gatewaySetup, _ func(*sdk.ClientOptions) *sdk.ClientSession) {
 		h.policy = engine
 		h.again("s", "s")
 		cs := h.connect(h.serve(), legacy, &sdk.ClientOptions{})
@@ -267,11 +267,11 @@ allow contains "all" if not input.tool.name == "s__mcp__complete"`}})
 // what the configuration switches off is not there.
 func TestLibraryOfTheWorkspace(t *testing.T) {
 	read := func(known string, verb string, in tool.Args) tool.Status {
-		h := newHouse(t)
+		h := newGatewaySetup(t)
 		engine, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
 		require.NoError(t, err)
 		h.policy = engine
-		h.open(map[string]string{"s": h.shelf(legacy)}, known)
+		h.open(map[string]string{"s": h.catalogEntry(legacy)}, known)
 		return h.call("s__mcp__"+verb, in).Status
 	}
 	one, prompt := tool.Args{"uri": "book://one"}, tool.Args{"name": "sum up"}
@@ -286,8 +286,8 @@ func TestLibraryOfTheWorkspace(t *testing.T) {
 
 // TestLibraryPinned: a prompt that is new or changed is not there before somebody accepted it.
 func TestLibraryPinned(t *testing.T) {
-	h := newHouse(t)
-	h.open(map[string]string{"s": h.shelf(legacy)}, "")
+	h := newGatewaySetup(t)
+	h.open(map[string]string{"s": h.catalogEntry(legacy)}, "")
 	listed := func() (names []string) {
 		for _, o := range h.gateway.Entries().Prompts {
 			names = append(names, o.Name)
@@ -338,12 +338,12 @@ func TestLibraryPinned(t *testing.T) {
 // TestLibraryClaims: a resource that two servers claim is served of neither; what nobody speaks of is of the only one that has resources.
 func TestLibraryClaims(t *testing.T) {
 	list := func(resources, templates string) []string {
-		lines := slices.Clone(aLibrary)
+		lines := slices.Clone(rawCatalogLines)
 		lines[2] = `resources/list {"jsonrpc":"2.0","id":ID,"result":{"resources":[` + resources + `]}}`
 		lines[3] = `resources/templates/list {"jsonrpc":"2.0","id":ID,"result":{"resourceTemplates":[` + templates + `]}}`
 		return lines
 	}
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	a := list(`{"uri":"x://both","name":"n"},{"uri":"x://a","name":"n"},{"uri":"y://1/2","name":"n"}`, `{"uriTemplate":"z://{id}","name":"n"}`)
 	b := list(`{"uri":"x://both","name":"n"},{"uri":"x://b","name":"n"}`, `{"uriTemplate":"y://{a}/{b}","name":"n"},{"uriTemplate":"z://{id}","name":"n"},{"uriTemplate":"b://{+id}","name":"n"}`)
 	h.open(map[string]string{"a": h.scripted(a...), "b": h.scripted(b...)}, "")
@@ -361,7 +361,7 @@ func TestLibraryClaims(t *testing.T) {
 	}
 	require.Contains(t, h.log.String(), `uri=x://both servers="a, b"`)
 
-	h = newHouse(t)
+	h = newGatewaySetup(t)
 	h.open(map[string]string{"a": h.scripted(a...)}, "")
 	o, ok := h.gateway.Resource("loose://it")
 	require.True(t, ok)
@@ -374,8 +374,8 @@ func TestLibraryClaims(t *testing.T) {
 
 // TestLibraryDown: a read whose server goes ends with that, and the next one has it again.
 func TestLibraryDown(t *testing.T) {
-	h := newHouse(t)
-	h.open(map[string]string{"s": h.shelf(legacy)}, "", func(o *gateway.Options) { o.MaxBackoff = time.Nanosecond })
+	h := newGatewaySetup(t)
+	h.open(map[string]string{"s": h.catalogEntry(legacy)}, "", func(o *gateway.Options) { o.MaxBackoff = time.Nanosecond })
 	cs := h.connect(h.serve(), legacy, &sdk.ClientOptions{})
 	_, err := cs.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "book://end"})
 	require.EqualValues(t, -32000, faulty(t, err).Code)
@@ -387,7 +387,7 @@ func TestLibraryDown(t *testing.T) {
 
 // TestLibraryChanges: clients are told when there is something else to be read, and of prompts when somebody has accepted it.
 func TestLibraryChanges(t *testing.T) {
-	between(t, librarianEntries, func(t *testing.T, h *house, connect func(*sdk.ClientOptions) *sdk.ClientSession) {
+	between(t, catalogEntries, func(t *testing.T, h *gatewaySetup, connect func(*sdk.ClientOptions) *sdk.ClientSession) {
 		resources, prompts := make(chan struct{}, 8), make(chan struct{}, 8)
 		cs := connect(&sdk.ClientOptions{
 			ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { resources <- struct{}{} },
@@ -432,8 +432,8 @@ func TestLibrariesThatAreNone(t *testing.T) {
 		"too many":  `{"jsonrpc":"2.0","id":ID,"result":{"resources":[` + strings.Join(many, ",") + `]}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
-			lines := slices.Clone(aLibrary)
+			h := newGatewaySetup(t)
+			lines := slices.Clone(rawCatalogLines)
 			lines[1] = oneTool
 			for i, method := range []string{"resources/list", "resources/templates/list", "prompts/list"} {
 				lines[2+i] = method + " " + line

@@ -31,7 +31,7 @@ func TestAnEntryThatDoesNotFit(t *testing.T) {
 		`{"set": {"verify": {"tool": "get", "args": {"key": "x", "value": ""}, "applied": "/x", "equals": {"$from": "/input/x"}}}}`: `"verify": /input/x: there is no argument "x" of tool set`,
 	} {
 		t.Run(known, func(t *testing.T) {
-			h := newHouse(t)
+			h := newGatewaySetup(t)
 			h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": `+known+`}}`)
 			held := h.gateway.Quarantined()
 			require.Len(t, held, 1)
@@ -52,7 +52,7 @@ func TestAnEntryThatFitsAnySchema(t *testing.T) {
 		`{"type":"object","properties":{"a":{}},"additionalProperties":true}`,
 		`{"type":"object","properties":{"a":{}},"anyOf":[{"required":["b"]}]}`,
 	} {
-		h := newHouse(t)
+		h := newGatewaySetup(t)
 		h.open(map[string]string{"s": h.scripted(strings.Replace(oneTool, `{"type":"object"}`, schema, 1))}, `{"s": {"tools": {"x": {"undo": {"snapshot": ["file://workspace/{b}"]}}}}}`)
 		require.Empty(t, h.gateway.Quarantined(), schema)
 		require.Equal(t, []string{"s__x"}, h.names(), schema)
@@ -61,14 +61,14 @@ func TestAnEntryThatFitsAnySchema(t *testing.T) {
 
 // TestAnEntryOfNoTool is told, once.
 func TestAnEntryOfNoTool(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil), "t": h.server("store", nil)}, `{"s": {"tools": {"sett": {"effectClass": "pure"}}}}`)
 	require.Equal(t, 1, strings.Count(h.log.String(), `there is no tool \"sett\" of the server; did you mean \"set\"?`), h.log.String())
 }
 
 // TestWithoutAnEntry: who is refused is told what to write into the gateway's configuration, and nothing about Go.
 func TestWithoutAnEntry(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	engine, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
 	require.NoError(t, err)
 	h.policy = engine
@@ -84,7 +84,7 @@ func TestWithoutAnEntry(t *testing.T) {
 
 // TestWithoutUndo: who takes a call back that has no way back is told where one is written.
 func TestWithoutUndo(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"set": {"effectClass": "pivot"}}}}`)
 	tx := h.txn()
 	_, err := tx.Invoke(t.Context(), "s__set", tool.Args{"key": "a", "value": "1"})

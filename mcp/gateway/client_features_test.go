@@ -30,24 +30,24 @@ const (
 )
 
 // near is an entry of a server that asks, as a program; far one by URL.
-func (h *house) near(revision string) string {
+func (h *gatewaySetup) near(revision string) string {
 	return h.server("asker", map[string]string{"REVISION": revision, "TOLD": filepath.Join(h.dir, "told")})
 }
 
-func (h *house) far(revision string) string {
-	server := asker(revision)
+func (h *gatewaySetup) far(revision string) string {
+	server := newRequestingServer(revision)
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: revision == modern})
 	listener := httptest.NewServer(handler)
 	h.t.Cleanup(listener.Close)
 	return fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)
 }
 
-const askerTools = `{"s": {"roots": ["workspace"], "asks": ["elicitation", "sampling"], "tools": {"echo": {"effectClass": "pure"}, "person": {"effectClass": "pure"}, "model": {"effectClass": "pure"},
+const requestingTools = `{"s": {"roots": ["workspace"], "asks": ["elicitation", "sampling"], "tools": {"echo": {"effectClass": "pure"}, "person": {"effectClass": "pure"}, "model": {"effectClass": "pure"},
 	"folders": {"effectClass": "pure"}, "late": {"effectClass": "pivot"}, "told": {"effectClass": "pure"}, "begun": {"effectClass": "pure"},
 	"held": {"effectClass": "pure"}, "page": {"effectClass": "pure"}}}}`
 
 // serve is a server of MCP over the house's runtime.
-func (h *house) serve() *mcp.Server {
+func (h *gatewaySetup) serve() *mcp.Server {
 	h.t.Helper()
 	srv, err := mcp.New(h.rt, mcp.Options{Mirror: h.gateway})
 	require.NoError(h.t, err)
@@ -55,7 +55,7 @@ func (h *house) serve() *mcp.Server {
 }
 
 // client is one that answers by its name, and hears what it is asked.
-func (h *house) client(srv *mcp.Server, revision, name string, hear func(text string)) *sdk.ClientSession {
+func (h *gatewaySetup) client(srv *mcp.Server, revision, name string, hear func(text string)) *sdk.ClientSession {
 	h.t.Helper()
 	o := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}}
 	if hear != nil {
@@ -72,7 +72,7 @@ func (h *house) client(srv *mcp.Server, revision, name string, hear func(text st
 	return h.connect(srv, revision, o)
 }
 
-func (h *house) connect(srv *mcp.Server, revision string, o *sdk.ClientOptions, roots ...*sdk.Root) *sdk.ClientSession {
+func (h *gatewaySetup) connect(srv *mcp.Server, revision string, o *sdk.ClientOptions, roots ...*sdk.Root) *sdk.ClientSession {
 	h.t.Helper()
 	here, there := sdk.NewInMemoryTransports()
 	done := make(chan error, 1)
@@ -130,9 +130,9 @@ func ask(ctx context.Context, cs *sdk.ClientSession, name, word string) (string,
 // two speaks; the folders are those that the configuration says. That something was asked is on the journal, and nothing of it.
 func TestServersAsk(t *testing.T) {
 	for _, upstream := range []string{modern, legacy} {
-		for place, entry := range map[string]func(*house, string) string{"near": (*house).near, "far": (*house).far} {
-			h := newHouse(t)
-			h.open(map[string]string{"s": entry(h, upstream)}, askerTools)
+		for place, entry := range map[string]func(*gatewaySetup, string) string{"near": (*gatewaySetup).near, "far": (*gatewaySetup).far} {
+			h := newGatewaySetup(t)
+			h.open(map[string]string{"s": entry(h, upstream)}, requestingTools)
 			srv := h.serve()
 			for _, revision := range []string{modern, legacy} {
 				t.Run(upstream+"/"+place+"/"+revision, func(t *testing.T) {
@@ -180,8 +180,8 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // its client is asked.
 func TestServersAskByURL(t *testing.T) {
 	for _, upstream := range []string{modern, legacy} {
-		h := newHouse(t)
-		h.open(map[string]string{"s": h.near(upstream)}, askerTools)
+		h := newGatewaySetup(t)
+		h.open(map[string]string{"s": h.near(upstream)}, requestingTools)
 		handler, err := h.serve().Handler(mcp.HTTPOptions{})
 		require.NoError(t, err)
 		listener := httptest.NewServer(handler)
@@ -208,7 +208,7 @@ func TestServersAskByURL(t *testing.T) {
 }
 
 // notes are the values that were noted under a key, in order.
-func (h *house) notes(key string) (all []string) {
+func (h *gatewaySetup) notes(key string) (all []string) {
 	h.t.Helper()
 	for e, err := range h.journal.Entries(h.t.Context(), journal.Query{}) {
 		require.NoError(h.t, err)
@@ -231,16 +231,16 @@ func TestQuestionsAreOfTheirCalls(t *testing.T) {
 	const clients, calls = 6, 12
 	for _, tt := range []struct {
 		upstream string
-		entry    func(*house, string) string
+		entry    func(*gatewaySetup, string) string
 		known    string
 		all      bool // are answered
 	}{
-		{modern, (*house).near, askerTools, true},
-		{legacy, (*house).far, askerTools, true},
-		{legacy, (*house).near, askerTools, false},
-		{legacy, (*house).near, strings.ReplaceAll(askerTools, `"pure"`, `"pure", "exclusive": true`), true},
+		{modern, (*gatewaySetup).near, requestingTools, true},
+		{legacy, (*gatewaySetup).far, requestingTools, true},
+		{legacy, (*gatewaySetup).near, requestingTools, false},
+		{legacy, (*gatewaySetup).near, strings.ReplaceAll(requestingTools, `"pure"`, `"pure", "exclusive": true`), true},
 	} {
-		h := newHouse(t)
+		h := newGatewaySetup(t)
 		h.open(map[string]string{"s": tt.entry(h, tt.upstream)}, tt.known)
 		srv := h.serve()
 		var all sync.WaitGroup
@@ -287,8 +287,8 @@ func TestQuestionsAreOfTheirCalls(t *testing.T) {
 // TestWhatServersMayAsk: what the configuration does not let a server ask for is asked of nobody.
 func TestWhatServersMayAsk(t *testing.T) {
 	for _, upstream := range []string{modern, legacy} {
-		h := newHouse(t)
-		h.open(map[string]string{"s": h.near(upstream)}, strings.Replace(askerTools, `"roots": ["workspace"], "asks": ["elicitation", "sampling"]`, `"asks": ["sampling"]`, 1))
+		h := newGatewaySetup(t)
+		h.open(map[string]string{"s": h.near(upstream)}, strings.Replace(requestingTools, `"roots": ["workspace"], "asks": ["elicitation", "sampling"]`, `"asks": ["sampling"]`, 1))
 		cs := h.client(h.serve(), legacy, "Ann", func(text string) { require.Contains(t, text, "none") })
 		for _, tool := range []string{"person", "folders"} {
 			got, err := ask(t.Context(), cs, tool, "w")
@@ -304,11 +304,11 @@ func TestWhatServersMayAsk(t *testing.T) {
 // the client has none to tell of.
 func TestServersAskForFolders(t *testing.T) {
 	for _, upstream := range []string{modern, legacy} {
-		for place, entry := range map[string]func(*house, string) string{"near": (*house).near, "far": (*house).far} {
+		for place, entry := range map[string]func(*gatewaySetup, string) string{"near": (*gatewaySetup).near, "far": (*gatewaySetup).far} {
 			for _, revision := range []string{modern, legacy} {
 				t.Run(upstream+"/"+place+"/"+revision, func(t *testing.T) {
-					h := newHouse(t)
-					h.open(map[string]string{"s": entry(h, upstream)}, strings.Replace(askerTools, `"roots": ["workspace"], "asks": ["elicitation", "sampling"]`, `"asks": ["roots"]`, 1))
+					h := newGatewaySetup(t)
+					h.open(map[string]string{"s": entry(h, upstream)}, strings.Replace(requestingTools, `"roots": ["workspace"], "asks": ["elicitation", "sampling"]`, `"asks": ["roots"]`, 1))
 					srv := h.serve()
 					can := &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}}}
 					got, err := ask(t.Context(), h.connect(srv, revision, can, &sdk.Root{Name: "home", URI: "file:///h"}), "folders", "w")
@@ -327,8 +327,8 @@ func TestServersAskForFolders(t *testing.T) {
 
 // TestAskedTooLate: what a server asks for a call that was given up is asked of nobody, though another call is under way alone.
 func TestAskedTooLate(t *testing.T) {
-	h := newHouse(t)
-	h.open(map[string]string{"s": h.near(legacy)}, askerTools)
+	h := newGatewaySetup(t)
+	h.open(map[string]string{"s": h.near(legacy)}, requestingTools)
 	srv := h.serve()
 	asked := make(chan string, 8)
 	first := h.client(srv, legacy, "Ann", func(text string) { asked <- text })
@@ -361,8 +361,8 @@ func TestAskedTooLate(t *testing.T) {
 func TestAnswersCountOnce(t *testing.T) {
 	for _, upstream := range []string{modern, legacy} {
 		t.Run(upstream, func(t *testing.T) {
-			h := newHouse(t)
-			h.open(map[string]string{"s": h.near(upstream)}, askerTools)
+			h := newGatewaySetup(t)
+			h.open(map[string]string{"s": h.near(upstream)}, requestingTools)
 			srv := h.serve()
 			o := &sdk.ClientOptions{
 				Capabilities:   &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}},
@@ -404,8 +404,8 @@ func TestAnswersCountOnce(t *testing.T) {
 
 // TestTwoAnswersAtOnce: of two equal answers that come at once one counts, and the other one is told so at once.
 func TestTwoAnswersAtOnce(t *testing.T) {
-	h := newHouse(t)
-	h.open(map[string]string{"s": h.near(legacy)}, askerTools)
+	h := newGatewaySetup(t)
+	h.open(map[string]string{"s": h.near(legacy)}, requestingTools)
 	cs := h.connect(h.serve(), modern, &sdk.ClientOptions{
 		Capabilities:   &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}},
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
@@ -440,8 +440,8 @@ func TestQuestionsEndWithTheirCalls(t *testing.T) {
 	for _, upstream := range []string{modern, legacy} {
 		for _, revision := range []string{modern, legacy} {
 			t.Run(upstream+"/"+revision, func(t *testing.T) {
-				h := newHouse(t)
-				known := askerTools
+				h := newGatewaySetup(t)
+				known := requestingTools
 				if revision == modern { // whose call nobody can cancel between two requests
 					known = strings.Replace(known, `"person": {`, `"person": {"timeout": "100ms", `, 1)
 				}

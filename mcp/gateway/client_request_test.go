@@ -16,22 +16,22 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// inquiries decides questions of servers as it says, and lets everything else run.
-type inquiries struct {
-	mu   sync.Mutex // never held across a wait
-	came []string
-	says func() (perm.Decision, error)
+// requestPolicy decides questions of servers as it says, and lets everything else run.
+type requestPolicy struct {
+	mu       sync.Mutex // never held across a wait
+	received []string
+	says     func() (perm.Decision, error)
 }
 
-func (q *inquiries) Decide(_ context.Context, r perm.Request) (perm.Decision, error) {
+func (q *requestPolicy) Decide(_ context.Context, r perm.Request) (perm.Decision, error) {
 	if r.Access.Action != perm.AskClient {
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.came = append(q.came, r.Tool.Name+" "+r.Access.Resource.Text)
+	q.received = append(q.received, r.Tool.Name+" "+r.Access.Resource.Text)
 	if !r.Access.Dynamic {
-		q.came = append(q.came, "before the call")
+		q.received = append(q.received, "before the call")
 	}
 	return q.says()
 }
@@ -53,10 +53,10 @@ func TestPolicyDecidesWhatServersAsk(t *testing.T) {
 	} {
 		for _, upstream := range []string{modern, legacy} {
 			t.Run(name+"/"+upstream, func(t *testing.T) {
-				h := newHouse(t)
-				q := &inquiries{says: says}
+				h := newGatewaySetup(t)
+				q := &requestPolicy{says: says}
 				h.policy = q
-				h.open(map[string]string{"s": h.near(upstream)}, askerTools)
+				h.open(map[string]string{"s": h.near(upstream)}, requestingTools)
 				cs := h.client(h.serve(), legacy, "Ann", func(text string) { t.Errorf("asked: %s", text) })
 				for _, tool := range []string{"person", "model"} {
 					r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "s__" + tool, Arguments: map[string]any{"word": "w"}})
@@ -72,7 +72,7 @@ func TestPolicyDecidesWhatServersAsk(t *testing.T) {
 						require.Equal(t, "failed", r.Meta["remit.dev/status"])
 					}
 				}
-				require.Equal(t, []string{"s_person mcp://s/elicitation/form", "s_model mcp://s/sampling/text"}, slices.Compact(named(q.came)))
+				require.Equal(t, []string{"s_person mcp://s/elicitation/form", "s_model mcp://s/sampling/text"}, slices.Compact(named(q.received)))
 				require.Equal(t, []string{
 					`[{"answer":"denied","method":"elicitation/create"}]`, `[{"answer":"denied","method":"sampling/createMessage"}]`,
 				}, h.notes("asked"))
@@ -93,23 +93,23 @@ func named(all []string) (out []string) {
 
 // TestPolicyIsAskedOnceEach: of a call that may ask each way of asking is decided once, and only when it asks.
 func TestPolicyIsAskedOnceEach(t *testing.T) {
-	h := newHouse(t)
-	q := &inquiries{says: func() (perm.Decision, error) { return perm.NewDecision(perm.Allow, perm.Details{}), nil }}
+	h := newGatewaySetup(t)
+	q := &requestPolicy{says: func() (perm.Decision, error) { return perm.NewDecision(perm.Allow, perm.Details{}), nil }}
 	h.policy = q
-	h.open(map[string]string{"s": h.near(legacy)}, askerTools)
+	h.open(map[string]string{"s": h.near(legacy)}, requestingTools)
 	cs := h.client(h.serve(), legacy, "Ann", func(string) {})
 	for _, tool := range []string{"echo", "person", "folders"} {
 		_, err := ask(t.Context(), cs, tool, "w")
 		require.NoError(t, err)
 	}
-	require.Equal(t, []string{"s_person mcp://s/elicitation/form"}, named(q.came))
+	require.Equal(t, []string{"s_person mcp://s/elicitation/form"}, named(q.received))
 }
 
 // TestNobodySaysWhatServersMayAsk: where the configuration says nothing, a person may be asked and a model may not.
 func TestNobodySaysWhatServersMayAsk(t *testing.T) {
 	for _, upstream := range []string{modern, legacy} {
-		h := newHouse(t)
-		h.open(map[string]string{"s": h.near(upstream)}, strings.Replace(askerTools, `"asks": ["elicitation", "sampling"], `, "", 1))
+		h := newGatewaySetup(t)
+		h.open(map[string]string{"s": h.near(upstream)}, strings.Replace(requestingTools, `"asks": ["elicitation", "sampling"], `, "", 1))
 		cs := h.client(h.serve(), legacy, "Ann", func(text string) { require.Equal(t, "Server s asks: who? w", text) })
 		got, err := ask(t.Context(), cs, "person", "w")
 		require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestNobodySaysWhatServersMayAsk(t *testing.T) {
 }
 
 // reader is a client that can show a page, and notes which.
-func (h *house) reader(revision string, can *sdk.ElicitationCapabilities, pages *[]string) *sdk.ClientSession {
+func (h *gatewaySetup) reader(revision string, can *sdk.ElicitationCapabilities, pages *[]string) *sdk.ClientSession {
 	return h.connect(h.serve(), revision, &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{Elicitation: can},
 		ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
@@ -139,8 +139,8 @@ func TestServersAskByAPage(t *testing.T) {
 	for _, upstream := range []string{modern, legacy} {
 		for _, revision := range []string{modern, legacy} {
 			t.Run(upstream+"/"+revision, func(t *testing.T) {
-				h := newHouse(t)
-				h.open(map[string]string{"s": h.near(upstream)}, askerTools)
+				h := newGatewaySetup(t)
+				h.open(map[string]string{"s": h.near(upstream)}, requestingTools)
 				const good = "https://pages.example/connect?id=7"
 				for _, can := range []*sdk.ElicitationCapabilities{both, page} {
 					var pages []string
@@ -205,9 +205,9 @@ func TestAPageIsWantedFirst(t *testing.T) {
 		"many":       {wants(strings.TrimSuffix(strings.Repeat(one+",", 33), ",")), both, false, "does not say which"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newGatewaySetup(t)
 			if tt.denied {
-				h.policy = &inquiries{says: deny}
+				h.policy = &requestPolicy{says: deny}
 			}
 			h.open(map[string]string{"s": h.scripted(oneTool, `tools/call {"jsonrpc":"2.0","id":ID,"error":`+tt.text+`}`)}, `{"s": {"tools": {"x": {"effectClass": "pure"}}}}`)
 			cs := h.connect(h.serve(), legacy, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{Elicitation: tt.can}})

@@ -36,7 +36,7 @@ const mapped = `{
 // TestCompensate: a call is reverted by another tool of its server, with arguments out of what it was given and of what
 // was there before; alone, and after it has committed.
 func TestCompensate(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.put("store.json", `{
  "a": "1"
 }`)
@@ -63,7 +63,7 @@ func TestCompensate(t *testing.T) {
 
 // TestCompensateThatFails: an undo that the server refuses is not shown as one.
 func TestCompensateThatFails(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": `+strings.Replace(mapped, `"verify"`, `"timeout": "1m", "verify"`, 1)+`}}`)
 	s := h.session()
 	id, err := s.Update(t.Context(), func(tx *agent.Txn) error {
@@ -80,7 +80,7 @@ func TestCompensateThatFails(t *testing.T) {
 // TestCompensateOnce: an undo that was sent and not answered is not sent again, by whatever process, unless that does no harm.
 func TestCompensateOnce(t *testing.T) {
 	for again, want := range map[string]string{"": "x", `, "repeatable": true`: "xx"} {
-		h := newHouse(t)
+		h := newGatewaySetup(t)
 		h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"set": {"undo": {"compensate": {"tool": "fatal"}`+again+`}}}}}`)
 		s := h.session()
 		id, err := s.Update(t.Context(), func(tx *agent.Txn) error {
@@ -101,7 +101,7 @@ func TestCompensateOnce(t *testing.T) {
 
 // TestVerify: what a call wrote is looked at by another tool of the server, and one that did nothing does not pass.
 func TestVerify(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"get": {"effectClass": "pure"},
 		"set": {"effectClass": "pivot", "verify": {"tool": "get", "args": {"key": "other"}, "applied": "/structuredContent/value"}}}}}`)
 	h.put("store.json", `{"other": ""}`)
@@ -115,7 +115,7 @@ func TestVerify(t *testing.T) {
 // TestSnapshot: what a file held before the server got to change it is there again, after a call that failed half-way, and
 // after one that was done; what somebody wrote since stays.
 func TestSnapshot(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	known := `{"s": {"tools": {"half": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/store.json"]}},
 		"set": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/store.json"]}}}}}`
 	h.open(map[string]string{"s": h.server("store", nil)}, known)
@@ -168,7 +168,7 @@ func serveKilled() {
 	g.Start()
 	g.Await(ctx)
 	rt, err := agent.New(agent.Tools(builtin.Files()...), agent.Tools(g.Tools()...), agent.Root("workspace", os.Getenv("DIR")), agent.Journal(j),
-		agent.Policy(perm.EngineFunc((&house{}).decide)), agent.Log(slog.New(slog.DiscardHandler)))
+		agent.Policy(perm.EngineFunc((&gatewaySetup{}).decide)), agent.Log(slog.New(slog.DiscardHandler)))
 	must(err)
 	s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
 	must(err)
@@ -196,7 +196,7 @@ func serveKilled() {
 // TestKill: calls of two servers and of a tool of remit are one transaction, which another process reverts after the
 // first one was killed: all files are as before, byte by byte.
 func TestKill(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	two := filepath.Join(h.dir, "two.json")
 	h.put("store.json", "{\n \"z\": \"26\"\n}")
 	h.put("two.json", "{\n \"a\": \"1\"\n}")

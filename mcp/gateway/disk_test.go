@@ -11,16 +11,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// deed is one thing that the server of disks does.
-type deed struct {
+// diskStep is one thing that the server of disks does.
+type diskStep struct {
 	Do   string `json:"do"`
 	Path string `json:"path,omitempty"`
 	To   string `json:"to,omitempty"` // also content, bits in octal, or what a link leads to
 }
 
-type deeds struct {
-	Folder string `json:"folder,omitempty"`
-	Deeds  []deed `json:"deeds"`
+type diskSteps struct {
+	Folder string     `json:"folder,omitempty"`
+	Steps  []diskStep `json:"deeds"`
 }
 
 // serveDisk is a server that does to the folder STORE lies in whatever it is told, as it likes.
@@ -28,8 +28,8 @@ func serveDisk() {
 	dir := filepath.Dir(os.Getenv("STORE"))
 	server := sdk.NewServer(&sdk.Implementation{Name: "disk", Version: "1"}, nil)
 	for _, name := range []string{"act", "look", "other"} {
-		sdk.AddTool(server, &sdk.Tool{Name: name}, func(_ context.Context, _ *sdk.CallToolRequest, in deeds) (*sdk.CallToolResult, any, error) {
-			for _, d := range in.Deeds {
+		sdk.AddTool(server, &sdk.Tool{Name: name}, func(_ context.Context, _ *sdk.CallToolRequest, in diskSteps) (*sdk.CallToolResult, any, error) {
+			for _, d := range in.Steps {
 				if err := d.done(dir); err != nil {
 					return nil, nil, fmt.Errorf("%s %s: %w", d.Do, d.Path, err)
 				}
@@ -42,7 +42,7 @@ func serveDisk() {
 	}
 }
 
-func (d deed) done(dir string) error {
+func (d diskStep) done(dir string) error {
 	at, to := filepath.Join(dir, d.Path), filepath.Join(dir, d.To)
 	switch d.Do {
 	case "write":

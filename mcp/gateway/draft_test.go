@@ -20,7 +20,7 @@ import (
 // TestDrafts: an entry is drafted from what a server says of a tool, marked as a draft, and never from nothing; it comes into the
 // configuration beside what is there, and that can be read.
 func TestDrafts(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"die": {"effectClass": "pivot"}}}}`)
 	drafts := h.gateway.Drafts()
 	said := map[string]string{}
@@ -57,7 +57,7 @@ func TestDrafts(t *testing.T) {
 // TestDraftsThatKeep: every tool has the workspace kept before each call, whatever it says of itself, and is never drafted as reversible. A
 // server that moves to the sandbox needs none of that.
 func TestDraftsThatKeep(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, "")
 	drafts := h.gateway.Drafts("workspace")
 	said := map[string]string{}
@@ -93,10 +93,10 @@ func TestDraftsThatKeep(t *testing.T) {
 
 // TestDraftsOfWhatIsElsewhere: what a server by URL writes is not in a folder of this machine.
 func TestDraftsOfWhatIsElsewhere(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	server := sdk.NewServer(&sdk.Implementation{Name: "far", Version: "1"}, nil)
 	no := false
-	sdk.AddTool(server, &sdk.Tool{Name: "set", Annotations: &sdk.ToolAnnotations{DestructiveHint: &no}}, func(context.Context, *sdk.CallToolRequest, pair) (*sdk.CallToolResult, any, error) {
+	sdk.AddTool(server, &sdk.Tool{Name: "set", Annotations: &sdk.ToolAnnotations{DestructiveHint: &no}}, func(context.Context, *sdk.CallToolRequest, pairInput) (*sdk.CallToolResult, any, error) {
 		return nil, nil, nil
 	})
 	listener := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))

@@ -48,17 +48,17 @@ func serveDiskKilled() {
 	must(err)
 	killing := &killer{Host: host.Real(), at: -1}
 	rt, err := agent.New(agent.Tools(g.Tools()...), agent.Root("workspace", dir), agent.Journal(j), agent.Driver(k), agent.Host(killing),
-		agent.Policy(perm.EngineFunc((&house{}).decide)), agent.Log(slog.New(slog.DiscardHandler)))
+		agent.Policy(perm.EngineFunc((&gatewaySetup{}).decide)), agent.Log(slog.New(slog.DiscardHandler)))
 	must(err)
 	s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
 	must(err)
 	tx, err := s.Begin(ctx)
 	must(err)
 	fmt.Println(tx.ID())
-	var in deeds
+	var in diskSteps
 	must(canon.Decode([]byte(os.Getenv("DEEDS")), &in))
 	killing.begin(os.Getenv("KILL_AT"))
-	_, err = tx.Invoke(ctx, "d__act", do("", in.Deeds...))
+	_, err = tx.Invoke(ctx, "d__act", do("", in.Steps...))
 	must(err)
 	killing.end()
 }
@@ -98,12 +98,12 @@ func (k *killer) Point(ctx context.Context, id string) error {
 	return k.Host.Point(ctx, id)
 }
 
-// dies makes a call in a process that is killed, and returns its transaction and what it said before: which points it passed where
+// killAt makes a call in a process that is killed, and returns its transaction and what it said before: which points it passed where
 // it was not killed.
-func (h *house) dies(at int, all []deed) (txn, points string) {
+func (h *gatewaySetup) killAt(at int, all []diskStep) (txn, points string) {
 	h.t.Helper()
 	h.config = `{"mcpServers": {"d": ` + h.server("disk", nil) + `}, "remit": {"servers": ` + wholeRoot + `}}`
-	raw, err := canon.Marshal(deeds{Deeds: all})
+	raw, err := canon.Marshal(diskSteps{Steps: all})
 	require.NoError(h.t, err)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "SERVER=diskKilled", "DIR="+h.dir, "STATE="+h.state, "CONFIG="+h.config, "DEEDS="+string(raw), "KILL_AT="+strconv.Itoa(at))
@@ -116,7 +116,7 @@ func (h *house) dies(at int, all []deed) (txn, points string) {
 }
 
 // after is what comes after a death: another process, on the journal.
-func (h *house) after() {
+func (h *gatewaySetup) after() {
 	h.t.Helper()
 	j, err := sqlite.Open(h.t.Context(), filepath.Join(h.state, "journal"))
 	require.NoError(h.t, err)
@@ -127,16 +127,16 @@ func (h *house) after() {
 
 // TestFoldersLost: where what was kept is gone, or the root is another one by now, nobody can tell what an interrupted call did.
 func TestFoldersLost(t *testing.T) {
-	for why, lose := range map[string]func(h *house){
-		"is gone from": func(h *house) { require.NoError(t, os.RemoveAll(filepath.Join(h.state, "kept"))) },
-		"another folder": func(h *house) {
+	for why, lose := range map[string]func(h *gatewaySetup){
+		"is gone from": func(h *gatewaySetup) { require.NoError(t, os.RemoveAll(filepath.Join(h.state, "kept"))) },
+		"another folder": func(h *gatewaySetup) {
 			require.NoError(t, os.Rename(h.dir, h.dir+".old"))
 			require.NoError(t, os.Mkdir(h.dir, 0o755))
 		},
 	} {
-		h := newHouse(t)
+		h := newGatewaySetup(t)
 		h.furnish()
-		h.dies(0, []deed{{"write", "new.txt", "new"}, {Do: "kill"}})
+		h.killAt(0, []diskStep{{"write", "new.txt", "new"}, {Do: "kill"}})
 		lose(h)
 		h.after()
 		rec, err := h.rt.Recover(t.Context())
@@ -150,9 +150,9 @@ func TestFoldersLost(t *testing.T) {
 // TestFoldersKilledAnywhere: wherever the gateway is killed around what it keeps, tells and writes down, recovery and an undo lead
 // back to what was there before, byte for byte.
 func TestFoldersKilledAnywhere(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.furnish()
-	_, said := h.dies(0, everything())
+	_, said := h.killAt(0, everything())
 	points := strings.Fields(said)
 	tried := 0
 	for i, id := range points {
@@ -161,9 +161,9 @@ func TestFoldersKilledAnywhere(t *testing.T) {
 			continue
 		}
 		tried++
-		h := newHouse(t)
+		h := newGatewaySetup(t)
 		before := h.furnish()
-		txn, _ := h.dies(i+1, everything())
+		txn, _ := h.killAt(i+1, everything())
 		h.after()
 		rec, err := h.rt.Recover(t.Context())
 		require.NoError(t, err, "killed at %d, %s", i+1, id)
@@ -185,22 +185,22 @@ func TestFoldersKilledAnywhere(t *testing.T) {
 // before; it is unknown, since others may have been at it since, and a person reverts it: byte for byte.
 func TestFoldersKilled(t *testing.T) {
 	for name, test := range map[string]struct {
-		deeds   []deed
+		deeds   []diskStep
 		changed bool
 	}{
-		"before it did anything": {[]deed{{Do: "kill"}}, false},
-		"half-way":               {append(everything(), deed{Do: "kill"}, deed{"write", "late.txt", "late"}, deed{"write", "over", ""}), true},
+		"before it did anything": {[]diskStep{{Do: "kill"}}, false},
+		"half-way":               {append(everything(), diskStep{Do: "kill"}, diskStep{"write", "late.txt", "late"}, diskStep{"write", "over", ""}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newGatewaySetup(t)
 			before := h.furnish()
-			txn, _ := h.dies(0, test.deeds)
+			txn, _ := h.killAt(0, test.deeds)
 			if test.changed {
 				h.awaits("over")
 			}
 			h.after()
 			// A call in between has a copy of its own.
-			out := h.call("d__act", do("", deed{"write", "between", "1"}, deed{"remove", "between", ""}))
+			out := h.call("d__act", do("", diskStep{"write", "between", "1"}, diskStep{"remove", "between", ""}))
 			require.Equal(t, tool.StatusDone, out.Status, out.Text)
 
 			rec, err := h.rt.Recover(t.Context())

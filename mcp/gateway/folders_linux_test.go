@@ -30,15 +30,15 @@ import (
 const wholeRoot = `{"d": {"tools": {"act": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/**"]}}, "look": {"effectClass": "pure"}}}}`
 
 // disk is a house with a server outside the sandbox of which whole folders are kept.
-func disk(t testing.TB, known string, how ...func(*house)) *house {
-	h := newHouse(t)
+func disk(t testing.TB, known string, how ...func(*gatewaySetup)) *gatewaySetup {
+	h := newGatewaySetup(t)
 	for _, f := range how {
 		f(h)
 	}
 	return h.open(map[string]string{"d": h.server("disk", nil)}, known)
 }
 
-func do(folder string, all ...deed) tool.Args {
+func do(folder string, all ...diskStep) tool.Args {
 	args := tool.Args{"deeds": all}
 	if folder != "" {
 		args["folder"] = folder
@@ -47,7 +47,7 @@ func do(folder string, all ...deed) tool.Args {
 }
 
 // furnish makes a tree of everything that there is, and returns how it looks.
-func (h *house) furnish() string {
+func (h *gatewaySetup) furnish() string {
 	h.t.Helper()
 	for _, name := range []string{"a/b", "empty", "gone/deep"} {
 		require.NoError(h.t, os.MkdirAll(filepath.Join(h.dir, name), 0o755))
@@ -65,7 +65,7 @@ func (h *house) furnish() string {
 }
 
 // looks describes all that is in the workspace: bits, content, times of files, and which names are one file.
-func (h *house) looks() string {
+func (h *gatewaySetup) looks() string {
 	h.t.Helper()
 	var all strings.Builder
 	first := map[uint64]string{}
@@ -104,8 +104,8 @@ func (h *house) looks() string {
 }
 
 // everything is what a server can do to files.
-func everything() []deed {
-	return []deed{
+func everything() []diskStep {
+	return []diskStep{
 		{"write", "new.txt", "new"},
 		{"mkdir", "made/deep", ""},
 		{"write", "made/deep/z.txt", "z"},
@@ -164,7 +164,7 @@ func TestFolders(t *testing.T) {
 	_, err = s.Revert(t.Context(), id, revert.Options{})
 	require.NoError(t, err)
 
-	out = h.call("d__act", do("", append(everything(), deed{Do: "fail"})...))
+	out = h.call("d__act", do("", append(everything(), diskStep{Do: "fail"})...))
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 	require.Equal(t, "all", out.Reverted)
 	require.Equal(t, before, h.looks())
@@ -180,7 +180,7 @@ func TestFoldersAndOthers(t *testing.T) {
 	h.furnish()
 	s := h.session()
 	id, err := s.Update(t.Context(), func(tx *agent.Txn) error {
-		_, err := tx.Invoke(t.Context(), "d__act", do("", deed{"write", "top.txt", "changed"}, deed{"write", "new.txt", "new"}, deed{"remove", "gone", ""}))
+		_, err := tx.Invoke(t.Context(), "d__act", do("", diskStep{"write", "top.txt", "changed"}, diskStep{"write", "new.txt", "new"}, diskStep{"remove", "gone", ""}))
 		return err
 	})
 	require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestFoldersAndOthers(t *testing.T) {
 func TestOneFolder(t *testing.T) {
 	h := disk(t, `{"d": {"tools": {"act": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/{folder}/**"]}}}}}`)
 	before := h.furnish()
-	for folder, deeds := range map[string][]deed{
+	for folder, deeds := range map[string][]diskStep{
 		"a":                          {{"write", "a/b/two.txt", "2"}, {"remove", "a/one.txt", ""}, {"chmod", "a", "0700"}},
 		filepath.Join(h.dir, "gone"): {{"remove", "gone", ""}},
 		"fresh/one/two":              {{"mkdir", "fresh/one/two", ""}, {"write", "fresh/one/two/f", "f"}},
@@ -214,11 +214,11 @@ func TestOneFolder(t *testing.T) {
 		require.Equal(t, before, h.looks(), folder)
 	}
 	for folder, why := range map[string]string{"top.txt": "is no folder", "link/x": "is a link", "../x": "leaves its root"} {
-		out := h.call("d__act", do(folder, deed{"write", "new.txt", "new"}))
+		out := h.call("d__act", do(folder, diskStep{"write", "new.txt", "new"}))
 		require.Contains(t, out.Text, why)
 		require.Equal(t, "(none)", h.get("new.txt"))
 	}
-	out := h.call("d__act", do("a", deed{"write", "a/new.txt", "new"}, deed{"write", "new.txt", "new"}))
+	out := h.call("d__act", do("a", diskStep{"write", "a/new.txt", "new"}, diskStep{"write", "new.txt", "new"}))
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
 	require.Len(t, out.Changes, 1, "of what lies elsewhere nobody knows")
 }
@@ -228,7 +228,7 @@ func TestFoldersInFolders(t *testing.T) {
 	h := disk(t, `{"d": {"tools": {"act": {"effectClass": "reversible", "undo": {"snapshot": ["file://workspace/a/**", "file://workspace/a/b/**", "file://workspace/made/**"]}}}}}`)
 	before := h.furnish()
 	tx := h.txn()
-	out, err := tx.Invoke(t.Context(), "d__act", do("", deed{"write", "a/b/two.txt", "2"}, deed{"mkdir", "made/deep", ""}))
+	out, err := tx.Invoke(t.Context(), "d__act", do("", diskStep{"write", "a/b/two.txt", "2"}, diskStep{"mkdir", "made/deep", ""}))
 	require.NoError(t, err, out.Text)
 	require.Len(t, out.Changes, 3)
 	_, err = tx.Revert(t.Context(), revert.Options{})
@@ -246,7 +246,7 @@ func TestFoldersHeld(t *testing.T) {
 	require.NoError(t, err)
 	before := h.looks()
 	tx := h.txn()
-	out, err := tx.Invoke(t.Context(), "d__act", do("", deed{"write", "new.txt", "new"}, deed{"write", "top.txt", "taken"}, deed{"remove", "gone", ""}))
+	out, err := tx.Invoke(t.Context(), "d__act", do("", diskStep{"write", "new.txt", "new"}, diskStep{"write", "top.txt", "taken"}, diskStep{"remove", "gone", ""}))
 	require.Error(t, err)
 	require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
 	require.Contains(t, out.Error.Why, "top.txt is held by transaction")
@@ -259,14 +259,14 @@ func TestFoldersHeld(t *testing.T) {
 	require.NoError(t, other.Commit(t.Context()))
 }
 
-// hooked is the real world, in which somebody looks at each scheduling point.
-type hooked struct {
+// hookedHost is the real world, in which somebody looks at each scheduling point.
+type hookedHost struct {
 	host.Host
 
 	on func(id string)
 }
 
-func (h hooked) Point(ctx context.Context, id string) error {
+func (h hookedHost) Point(ctx context.Context, id string) error {
 	h.on(id)
 	return h.Host.Point(ctx, id)
 }
@@ -276,7 +276,7 @@ func (h hooked) Point(ctx context.Context, id string) error {
 func TestFoldersUntilTheEnd(t *testing.T) {
 	var looked atomic.Int64
 	var early atomic.Bool
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	free := func() bool {
 		all, err := filepath.Glob(filepath.Join(h.kept.Dir, "*.lock"))
 		require.NoError(t, err)
@@ -286,14 +286,14 @@ func TestFoldersUntilTheEnd(t *testing.T) {
 		defer func() { _ = f.Close() }()
 		return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 	}
-	h.host = hooked{host.Real(), func(id string) {
+	h.host = hookedHost{host.Real(), func(id string) {
 		if id == "revert.apply" {
 			looked.Add(1)
 			early.Store(early.Load() || free())
 		}
 	}}
 	h.open(map[string]string{"d": h.server("disk", nil)}, wholeRoot)
-	out := h.call("d__act", do("", deed{"write", "new.txt", "new"}, deed{Do: "fail"}))
+	out := h.call("d__act", do("", diskStep{"write", "new.txt", "new"}, diskStep{Do: "fail"}))
 	require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 	require.EqualValues(t, 1, looked.Load())
 	require.False(t, early.Load())
@@ -303,9 +303,9 @@ func TestFoldersUntilTheEnd(t *testing.T) {
 // TestFoldersTooLarge: what is more than is kept is refused before the server hears of the call, with the limit.
 func TestFoldersTooLarge(t *testing.T) {
 	for why, most := range map[string]process.SnapshotConfig{"more than 5 names": {MaxFiles: 5}, "more than 10 bytes": {MaxBytes: 10}} {
-		h := disk(t, wholeRoot, func(h *house) { h.kept = most })
+		h := disk(t, wholeRoot, func(h *gatewaySetup) { h.kept = most })
 		before := h.furnish()
-		out := h.call("d__act", do("", deed{"write", "new.txt", "new"}))
+		out := h.call("d__act", do("", diskStep{"write", "new.txt", "new"}))
 		require.Equal(t, tool.StatusFailed, out.Status, out.Text)
 		require.Contains(t, out.Text, why)
 		require.Equal(t, before, h.looks())
@@ -314,7 +314,7 @@ func TestFoldersTooLarge(t *testing.T) {
 
 // TestFoldersAndState: a state inside of a root that is kept is refused, and so is a folder of copies.
 func TestFoldersAndState(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.config = `{"mcpServers": {"d": ` + h.server("disk", nil) + `}, "remit": {"servers": ` + wholeRoot + `}}`
 	c, err := config.Parse("gateway.json", []byte(h.config), os.LookupEnv)
 	require.NoError(t, err)
@@ -323,8 +323,8 @@ func TestFoldersAndState(t *testing.T) {
 	_, err = gateway.Open(t.Context(), c, gateway.Options{State: h.state})
 	require.ErrorContains(t, err, `what root "workspace" holds is to be kept, and there is none`)
 
-	h = disk(t, wholeRoot, func(h *house) { h.kept.Dir = filepath.Join(h.dir, "kept") })
-	out := h.call("d__act", do("", deed{"write", "new.txt", "new"}))
+	h = disk(t, wholeRoot, func(h *gatewaySetup) { h.kept.Dir = filepath.Join(h.dir, "kept") })
+	out := h.call("d__act", do("", diskStep{"write", "new.txt", "new"}))
 	require.Contains(t, out.Text, "outside of the root")
 	require.Equal(t, "(none)", h.get("new.txt"))
 	require.NoDirExists(t, h.kept.Dir)
@@ -340,13 +340,13 @@ func TestFoldersAndPolicy(t *testing.T) {
 		}
 		return perm.NewDecision(perm.Allow, perm.Details{Masks: []string{"file://*/**/.env/**", "file://*/**/secret/**"}}), nil
 	})
-	h := disk(t, wholeRoot, func(h *house) { h.policy = policy })
+	h := disk(t, wholeRoot, func(h *gatewaySetup) { h.policy = policy })
 	h.put(".env", "KEY=hidden-1")
 	require.NoError(t, os.MkdirAll(filepath.Join(h.dir, "secret"), 0o755))
 	h.put("secret/file", "hidden-2")
 	before := h.furnish()
 	tx := h.txn()
-	out, err := tx.Invoke(t.Context(), "d__act", do("", append(everything(), deed{"write", ".env", "KEY=changed"}, deed{"write", "a/.env", "another"}, deed{"remove", "secret/file", ""})...))
+	out, err := tx.Invoke(t.Context(), "d__act", do("", append(everything(), diskStep{"write", ".env", "KEY=changed"}, diskStep{"write", "a/.env", "another"}, diskStep{"remove", "secret/file", ""})...))
 	require.NoError(t, err, out.Text)
 	for _, c := range out.Changes {
 		require.NotContains(t, c.Resource, "env")
@@ -397,10 +397,10 @@ func TestFoldersAndPolicy(t *testing.T) {
 func TestFoldersOfTheWorkspace(t *testing.T) {
 	engine, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
 	require.NoError(t, err)
-	h := disk(t, wholeRoot, func(h *house) { h.policy = engine })
+	h := disk(t, wholeRoot, func(h *gatewaySetup) { h.policy = engine })
 	before := h.furnish()
 	tx := h.txn()
-	out, err := tx.Invoke(t.Context(), "d__act", do("", append(everything(), deed{"mkdir", ".git", ""}, deed{"write", ".git/config", "x"})...))
+	out, err := tx.Invoke(t.Context(), "d__act", do("", append(everything(), diskStep{"mkdir", ".git", ""}, diskStep{"write", ".git/config", "x"})...))
 	require.NoError(t, err, out.Text)
 	require.Len(t, out.Changes, 21)
 	rep, err := tx.Revert(t.Context(), revert.Options{})
@@ -429,18 +429,18 @@ func TestFoldersOfOne(t *testing.T) {
 	h.furnish()
 	slow := make(chan tool.Outcome, 1)
 	go func() {
-		slow <- h.call("d__act", do("", deed{"write", "at", "1"}, deed{"await", "go", ""}, deed{"remove", "at", ""}))
+		slow <- h.call("d__act", do("", diskStep{"write", "at", "1"}, diskStep{"await", "go", ""}, diskStep{"remove", "at", ""}))
 	}()
 	h.awaits("at")
 	require.Equal(t, tool.StatusDone, h.call("d__look", do("")).Status)
 	others := make(chan tool.Outcome, 2)
-	go func() { others <- h.call("d__act", do("", deed{"rename", "at", "mine"})) }()
-	go func() { others <- h.call("d__other", do("", deed{"rename", "at", "mine"})) }()
+	go func() { others <- h.call("d__act", do("", diskStep{"rename", "at", "mine"})) }()
+	go func() { others <- h.call("d__other", do("", diskStep{"rename", "at", "mine"})) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	tx, err := h.session().Begin(t.Context())
 	require.NoError(t, err)
-	out, err := tx.Invoke(ctx, "d__act", do("", deed{"write", "never", ""}))
+	out, err := tx.Invoke(ctx, "d__act", do("", diskStep{"write", "never", ""}))
 	require.Error(t, err)
 	require.NotEqual(t, tool.StatusUnknown, out.Status, out.Text)
 	h.put("go", "")
@@ -452,7 +452,7 @@ func TestFoldersOfOne(t *testing.T) {
 	require.Equal(t, "(none)", h.get("never"))
 }
 
-func (h *house) awaits(name string) {
+func (h *gatewaySetup) awaits(name string) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return h.get(name) != "(none)" }, time.Minute, time.Millisecond)
 }
@@ -463,7 +463,7 @@ func TestFoldersUnanswered(t *testing.T) {
 	h := disk(t, wholeRoot)
 	before := h.furnish()
 	tx := h.txn()
-	out, err := tx.Invoke(t.Context(), "d__act", do("", append(everything(), deed{Do: "exit"})...))
+	out, err := tx.Invoke(t.Context(), "d__act", do("", append(everything(), diskStep{Do: "exit"})...))
 	require.Error(t, err)
 	require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
 	require.Len(t, out.Changes, 21, "and the time of one more")

@@ -142,8 +142,8 @@ func (g *Gateway) share(ctx context.Context) (*upstream.Shared, error) {
 	h := &upstream.Shared{
 		Log: o.Log, Pins: pins, Env: o.Env, Guard: program.NewGuard(), Base: own, Authorize: o.Authorize,
 		Roots: o.Roots, StartTimeout: o.StartTimeout, MaxBackoff: o.MaxBackoff, Identity: &sdk.Implementation{Name: o.Name, Version: o.Version},
-		Changed: func() error { return g.mirror.Rebuild() },
-		Updated: func(uri string) { g.updates.tell(uri, o.OnResourceUpdated) },
+		Changed:           func() error { return g.mirror.Rebuild() },
+		OnResourceUpdated: func(uri string) { g.updates.send(uri, o.OnResourceUpdated) },
 	}
 	h.Life, g.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	return h, nil

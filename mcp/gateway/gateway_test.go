@@ -19,7 +19,7 @@ const entries = `{"s": {"tools": {
 
 // TestCall: a tool of a server is asked for, runs, and its answer comes back as the server wrote it.
 func TestCall(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, entries)
 	out := h.call("s__set", tool.Args{"key": "a", "value": "1"})
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
@@ -44,7 +44,7 @@ func TestCall(t *testing.T) {
 
 // TestMayRequestClient: a server may ask a client that can answer, and nothing is known of tools that are of no server.
 func TestMayRequestClient(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, entries)
 	of := func(name string) tool.Tool {
 		all := h.gateway.Tools()

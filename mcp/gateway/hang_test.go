@@ -23,21 +23,21 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// deaf is a server by URL that hangs at some requests.
-type deaf struct {
+// hangingServer is a server by URL that hangs at some requests.
+type hangingServer struct {
 	*sdk.Server
 	url     string
-	at      atomic.Pointer[deafness] // nil: it hangs at nothing
-	reached chan struct{}            // it hangs
-	hangs   atomic.Int64             // at so many requests
-	conns   sync.Map                 // that are open
-	waiting chan struct{}            // somebody calls wait
-	release chan struct{}            // and has an answer
-	ends    func()                   // ends the calls of slow that no cancellation reached
+	at      atomic.Pointer[hangPoint] // nil: it hangs at nothing
+	reached chan struct{}             // it hangs
+	hangs   atomic.Int64              // at so many requests
+	conns   sync.Map                  // that are open
+	waiting chan struct{}             // somebody calls wait
+	release chan struct{}             // and has an answer
+	ends    func()                    // ends the calls of slow that no cancellation reached
 }
 
-// deafness is what it hangs at: a method of the protocol, a method of HTTP, or a tool; and what it says all the same.
-type deafness struct {
+// hangPoint is what it hangs at: a method of the protocol, a method of HTTP, or a tool; and what it says all the same.
+type hangPoint struct {
 	what, says string
 	from       <-chan struct{} // it says it once this is closed; nil: at once
 }
@@ -51,12 +51,12 @@ const (
 	sayLater   = "that it goes on in an hour"
 )
 
-const deafTools = `{"s": {"tools": {"echo": {"effectClass": "pure"}, "wait": {"effectClass": "pivot"}, "slow": {"effectClass": "pivot", "timeout": %q}}}}`
+const hangingTools = `{"s": {"tools": {"echo": {"effectClass": "pure"}, "wait": {"effectClass": "pivot"}, "slow": {"effectClass": "pivot", "timeout": %q}}}}`
 
-func newDeaf(t *testing.T, kind string) *deaf {
+func newHangingServer(t *testing.T, kind string) *hangingServer {
 	t.Helper()
 	over := make(chan struct{})
-	d := &deaf{ends: sync.OnceFunc(func() { close(over) }), Server: sdk.NewServer(&sdk.Implementation{Name: "deaf", Version: "1"}, &sdk.ServerOptions{
+	d := &hangingServer{ends: sync.OnceFunc(func() { close(over) }), Server: sdk.NewServer(&sdk.Implementation{Name: "deaf", Version: "1"}, &sdk.ServerOptions{
 		SubscribeHandler:   func(context.Context, *sdk.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
 	}), reached: make(chan struct{}, 100), waiting: make(chan struct{}, 1), release: make(chan struct{})}
@@ -105,7 +105,7 @@ func newDeaf(t *testing.T, kind string) *deaf {
 }
 
 // is reports whether a request is of a method, or for a tool.
-func (d *deaf) is(r *http.Request, what string) bool {
+func (d *hangingServer) is(r *http.Request, what string) bool {
 	if r.Method == what {
 		return true
 	}
@@ -121,7 +121,7 @@ func (d *deaf) is(r *http.Request, what string) bool {
 	return json.Unmarshal(raw, &m) == nil && (m.Method == what || m.Method == "tools/call" && m.Params.Name == what)
 }
 
-func (d *deaf) hang(w http.ResponseWriter, r *http.Request, how *deafness) {
+func (d *hangingServer) hang(w http.ResponseWriter, r *http.Request, how *hangPoint) {
 	says := how.says
 	d.hangs.Add(1)
 	defer d.hangs.Add(-1)
@@ -159,13 +159,13 @@ func (d *deaf) hang(w http.ResponseWriter, r *http.Request, how *deafness) {
 }
 
 // quiet waits until the server hangs at nothing any more.
-func (d *deaf) quiet(t *testing.T) {
+func (d *hangingServer) quiet(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool { return d.hangs.Load() == 0 }, time.Minute, time.Millisecond)
 }
 
 // left waits until nothing is left of a gateway: no connection, and no goroutine of its own or of the SDK's client.
-func (d *deaf) left(h *house) {
+func (d *hangingServer) left(h *gatewaySetup) {
 	h.t.Helper()
 	require.NoError(h.t, h.gateway.Close())
 	d.ends()
@@ -188,17 +188,17 @@ func (goroutines) String() string {
 	return string(stacks[:runtime.Stack(stacks, true)])
 }
 
-func (d *deaf) open(t *testing.T, kind, timeout string, how ...func(*gateway.Options)) *house {
+func (d *hangingServer) open(t *testing.T, kind, timeout string, how ...func(*gateway.Options)) *gatewaySetup {
 	t.Helper()
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	if kind != "sse" {
 		kind = "http"
 	}
-	return h.open(map[string]string{"s": fmt.Sprintf(`{"type": %q, "url": %q}`, kind, d.url)}, fmt.Sprintf(deafTools, timeout), append(how, func(o *gateway.Options) { o.MaxBackoff = time.Nanosecond })...)
+	return h.open(map[string]string{"s": fmt.Sprintf(`{"type": %q, "url": %q}`, kind, d.url)}, fmt.Sprintf(hangingTools, timeout), append(how, func(o *gateway.Options) { o.MaxBackoff = time.Nanosecond })...)
 }
 
 // invoke begins a call, whose outcome comes later.
-func (h *house) invoke(name string) chan tool.Outcome {
+func (h *gatewaySetup) invoke(name string) chan tool.Outcome {
 	h.t.Helper()
 	tx, came := h.txn(), make(chan tool.Outcome, 1)
 	go func() {
@@ -211,7 +211,7 @@ func (h *house) invoke(name string) chan tool.Outcome {
 // callUntilReached calls slow until a request for it has arrived at the
 // server. A busy machine can use up the time of a call before its request is
 // sent.
-func (d *deaf) callUntilReached(h *house) tool.Outcome {
+func (d *hangingServer) callUntilReached(h *gatewaySetup) tool.Outcome {
 	h.t.Helper()
 	for range cap(d.reached) / 2 {
 		out := h.call("s__slow", tool.Args{})
@@ -233,12 +233,12 @@ func TestHangByURL(t *testing.T) {
 	} {
 		for _, how := range ways {
 			t.Run(kind+"/"+how, func(t *testing.T) {
-				d := newDeaf(t, kind)
+				d := newHangingServer(t, kind)
 				h := d.open(t, kind, "50ms")
 				beside := h.invoke("s__wait")
 				receive(t, d.waiting)
 				if how != "that it has it" {
-					d.at.Store(&deafness{what: "slow", says: how})
+					d.at.Store(&hangPoint{what: "slow", says: how})
 				}
 				out := d.callUntilReached(h)
 				require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
@@ -257,9 +257,9 @@ func TestHangByURL(t *testing.T) {
 func TestFloodByURL(t *testing.T) {
 	for _, kind := range []string{modern, legacy} {
 		t.Run(kind, func(t *testing.T) {
-			d := newDeaf(t, kind)
+			d := newHangingServer(t, kind)
 			h := d.open(t, kind, "10m")
-			d.at.Store(&deafness{what: "slow", says: sayFlood})
+			d.at.Store(&hangPoint{what: "slow", says: sayFlood})
 			out := h.call("s__slow", tool.Args{})
 			require.Equal(t, tool.StatusUnknown, out.Status, out.Text)
 			require.Contains(t, out.Error.Why, "server s has gone while the call was under way: the server sent too many messages")
@@ -268,9 +268,9 @@ func TestFloodByURL(t *testing.T) {
 		})
 	}
 	t.Run("beside calls", func(t *testing.T) {
-		d := newDeaf(t, legacy)
+		d := newHangingServer(t, legacy)
 		started := make(chan struct{}) // before that, the server would be down
-		d.at.Store(&deafness{http.MethodGet, sayFlood, started})
+		d.at.Store(&hangPoint{http.MethodGet, sayFlood, started})
 		h := d.open(t, legacy, "10m")
 		close(started)
 		receive(t, d.reached)
@@ -295,8 +295,8 @@ func TestHangAtTheStart(t *testing.T) {
 					continue // more than a head is not waited for
 				}
 				t.Run(kind+"/"+what+"/"+how, func(t *testing.T) {
-					d := newDeaf(t, kind)
-					d.at.Store(&deafness{what: what, says: how})
+					d := newHangingServer(t, kind)
+					d.at.Store(&hangPoint{what: what, says: how})
 					h := d.open(t, kind, "10m", func(o *gateway.Options) { o.StartTimeout = 200 * time.Millisecond })
 					state := h.gateway.ServerStatuses()[0]
 					require.False(t, state.Connected)
@@ -318,7 +318,7 @@ func TestHangAtTheStart(t *testing.T) {
 func TestHangAtAChange(t *testing.T) {
 	for _, kind := range []string{modern, legacy} {
 		t.Run(kind, func(t *testing.T) {
-			d := newDeaf(t, kind)
+			d := newHangingServer(t, kind)
 			hurried := func(o *gateway.Options) { o.MaxBackoff, o.StartTimeout = time.Nanosecond, time.Second }
 			h := d.open(t, kind, "10m", hurried)
 			for !h.gateway.ServerStatuses()[0].Connected { // the machine was so slow
@@ -327,7 +327,7 @@ func TestHangAtAChange(t *testing.T) {
 			}
 			beside := h.invoke("s__wait")
 			receive(t, d.waiting)
-			d.at.Store(&deafness{what: "tools/list", says: sayNothing})
+			d.at.Store(&hangPoint{what: "tools/list", says: sayNothing})
 			sdk.AddTool(d.Server, &sdk.Tool{Name: "fresh"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
 				return says("fresh"), nil, nil
 			})
@@ -347,10 +347,10 @@ func TestHangAtAChange(t *testing.T) {
 func TestHangAtASubscription(t *testing.T) {
 	for kind, what := range map[string]string{modern: "subscriptions/listen", legacy: "resources/subscribe"} {
 		t.Run(kind, func(t *testing.T) {
-			d := newDeaf(t, kind)
+			d := newHangingServer(t, kind)
 			h := d.open(t, kind, "10m")
 			require.True(t, h.gateway.ServerStatuses()[0].Connected)
-			d.at.Store(&deafness{what: what, says: sayNothing})
+			d.at.Store(&hangPoint{what: what, says: sayNothing})
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				<-d.reached
@@ -378,14 +378,14 @@ func TestHangAtTheEnd(t *testing.T) {
 	} {
 		for _, how := range ways {
 			t.Run(kind+"/"+how, func(t *testing.T) {
-				d := newDeaf(t, kind)
+				d := newHangingServer(t, kind)
 				h := d.open(t, kind, "1h")
-				d.at.Store(&deafness{what: "slow", says: how})
+				d.at.Store(&hangPoint{what: "slow", says: how})
 				came := h.invoke("s__slow")
 				receive(t, d.reached)
 				d.at.Store(nil)
 				if how == sayNothing {
-					d.at.Store(&deafness{what: http.MethodDelete, says: sayNothing})
+					d.at.Store(&hangPoint{what: http.MethodDelete, says: sayNothing})
 				}
 				d.left(h)
 				if kind == legacy && how == sayNothing {
@@ -398,11 +398,11 @@ func TestHangAtTheEnd(t *testing.T) {
 		}
 	}
 	t.Run("while it is reached", func(t *testing.T) {
-		d := newDeaf(t, legacy)
+		d := newHangingServer(t, legacy)
 		h := d.open(t, legacy, "1h")
 		require.NoError(t, h.gateway.Close())
 		h.begin(func(o *gateway.Options) { o.Lazy, o.StartTimeout = true, time.Hour })
-		d.at.Store(&deafness{what: "initialize", says: sayNothing})
+		d.at.Store(&hangPoint{what: "initialize", says: sayNothing})
 		came := h.invoke("s__echo")
 		receive(t, d.reached)
 		d.left(h)

@@ -45,38 +45,38 @@ func (l *sharedLog) String() string {
 	return l.text.String()
 }
 
-// house is a workspace, a gateway and a runtime of its tools.
-type house struct {
-	t       testing.TB
-	dir     string // the workspace
-	state   string
-	config  string
-	gateway *gateway.Gateway
-	rt      *agent.Runtime
-	serves  atomic.Pointer[agent.Runtime] // rt, for the goroutines of the gateway
-	log     *sharedLog
-	asking  sync.Mutex
-	asked   []string
-	journal journal.Journal
-	policy  perm.Engine
-	limits  tool.Limits
-	heard   chan tool.Progress
-	listen  func() // before a report is heard; optional
-	scratch string
-	kept    process.SnapshotConfig
-	host    host.Host
-	behind  bool // servers start when the test says so
+// gatewaySetup is a workspace, a gateway and a runtime of its tools.
+type gatewaySetup struct {
+	t           testing.TB
+	dir         string // the workspace
+	state       string
+	config      string
+	gateway     *gateway.Gateway
+	rt          *agent.Runtime
+	serves      atomic.Pointer[agent.Runtime] // rt, for the goroutines of the gateway
+	log         *sharedLog
+	requestLock sync.Mutex
+	asked       []string
+	journal     journal.Journal
+	policy      perm.Engine
+	limits      tool.Limits
+	progress    chan tool.Progress
+	listen      func() // before a report is heard; optional
+	scratch     string
+	kept        process.SnapshotConfig
+	host        host.Host
+	behind      bool // servers start when the test says so
 }
 
-func newHouse(t testing.TB) *house {
+func newGatewaySetup(t testing.TB) *gatewaySetup {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	return &house{t: t, dir: dir, state: t.TempDir(), log: &sharedLog{}, journal: journal.Memory(), host: host.Real(), heard: make(chan tool.Progress, 16)}
+	return &gatewaySetup{t: t, dir: dir, state: t.TempDir(), log: &sharedLog{}, journal: journal.Memory(), host: host.Real(), progress: make(chan tool.Progress, 16)}
 }
 
 // server is an entry of mcpServers that starts this binary.
-func (h *house) server(mode string, env map[string]string) string {
+func (h *gatewaySetup) server(mode string, env map[string]string) string {
 	h.t.Helper()
 	self, err := os.Executable()
 	require.NoError(h.t, err)
@@ -90,7 +90,7 @@ func (h *house) server(mode string, env map[string]string) string {
 }
 
 // scripted is an entry of a server that answers by lines.
-func (h *house) scripted(lines ...string) string {
+func (h *gatewaySetup) scripted(lines ...string) string {
 	h.t.Helper()
 	path := filepath.Join(h.t.TempDir(), "script")
 	all := append(lines, // the first that fits counts
@@ -103,7 +103,7 @@ func (h *house) scripted(lines ...string) string {
 const oneTool = `tools/list {"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}}`
 
 // open starts a gateway of some servers, by name, and what is known of them.
-func (h *house) open(servers map[string]string, known string, how ...func(*gateway.Options)) *house {
+func (h *gatewaySetup) open(servers map[string]string, known string, how ...func(*gateway.Options)) *gatewaySetup {
 	h.t.Helper()
 	var list []string
 	for name, entry := range servers {
@@ -118,7 +118,7 @@ func (h *house) open(servers map[string]string, known string, how ...func(*gatew
 }
 
 // begin starts a gateway and a runtime, as another process would.
-func (h *house) begin(how ...func(*gateway.Options)) {
+func (h *gatewaySetup) begin(how ...func(*gateway.Options)) {
 	h.t.Helper()
 	c, err := config.Parse("gateway.json", []byte(h.config), os.LookupEnv)
 	require.NoError(h.t, err)
@@ -153,7 +153,7 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 				h.listen()
 			}
 			select {
-			case h.heard <- p:
+			case h.progress <- p:
 			default: // it was heard already
 			}
 		}),
@@ -172,9 +172,9 @@ func (h *house) begin(how ...func(*gateway.Options)) {
 	h.serves.Store(h.rt)
 }
 
-func (h *house) decide(_ context.Context, r perm.Request) (perm.Decision, error) {
-	h.asking.Lock()
-	defer h.asking.Unlock()
+func (h *gatewaySetup) decide(_ context.Context, r perm.Request) (perm.Decision, error) {
+	h.requestLock.Lock()
+	defer h.requestLock.Unlock()
 	h.asked = append(h.asked, fmt.Sprintf("%s %s %s", r.Purpose, r.Access.Action, uri(r.Access.Resource)))
 	return perm.NewDecision(perm.Allow, perm.Details{}), nil
 }
@@ -187,14 +187,14 @@ func uri(f perm.ResourceFacts) string {
 	return string(raw)
 }
 
-func (h *house) session() *agent.Session {
+func (h *gatewaySetup) session() *agent.Session {
 	h.t.Helper()
 	s, err := h.rt.Session(h.t.Context(), perm.Principal{ID: "coder"})
 	require.NoError(h.t, err)
 	return s
 }
 
-func (h *house) txn() *agent.Txn {
+func (h *gatewaySetup) txn() *agent.Txn {
 	h.t.Helper()
 	tx, err := h.session().Begin(h.t.Context())
 	require.NoError(h.t, err)
@@ -202,7 +202,7 @@ func (h *house) txn() *agent.Txn {
 }
 
 // call makes one call in a transaction of its own.
-func (h *house) call(name string, args tool.Args) tool.Outcome {
+func (h *gatewaySetup) call(name string, args tool.Args) tool.Outcome {
 	h.t.Helper()
 	tx := h.txn()
 	out, err := tx.Invoke(h.t.Context(), name, args)
@@ -215,12 +215,12 @@ func (h *house) call(name string, args tool.Args) tool.Outcome {
 }
 
 // store writes what the server with a memory has.
-func (h *house) put(name, content string) {
+func (h *gatewaySetup) put(name, content string) {
 	h.t.Helper()
 	require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name), []byte(content), 0o644))
 }
 
-func (h *house) get(name string) string {
+func (h *gatewaySetup) get(name string) string {
 	h.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(h.dir, name))
 	if os.IsNotExist(err) {

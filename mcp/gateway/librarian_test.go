@@ -12,8 +12,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// librarian is a server with resources, prompts and what completes arguments.
-func librarian(revision string) *sdk.Server {
+// newCatalogServer is a server with resources, prompts and what completes arguments.
+func newCatalogServer(revision string) *sdk.Server {
 	o := &sdk.ServerOptions{
 		SubscribeHandler:   func(context.Context, *sdk.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
@@ -77,7 +77,7 @@ func librarian(revision string) *sdk.Server {
 		}
 		return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: said}}}}, nil
 	})
-	librarianTools(server, text)
+	addCatalogTools(server, text)
 	return server
 }
 
@@ -99,7 +99,7 @@ func wanted(ctx context.Context, ss *sdk.ServerSession, said sdk.InputResponseMa
 	return fmt.Sprint(r.Content["name"]), nil, nil
 }
 
-func librarianTools(server *sdk.Server, text sdk.ResourceHandler) {
+func addCatalogTools(server *sdk.Server, text sdk.ResourceHandler) {
 	type word struct{ Word string }
 	add := func(name string, f func(ctx context.Context, r *sdk.CallToolRequest, word string) error) {
 		server.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -139,19 +139,19 @@ func librarianTools(server *sdk.Server, text sdk.ResourceHandler) {
 	})
 }
 
-// shelf is an entry of a librarian that is a program; far shelf of one by URL.
-func (h *house) shelf(revision string) string {
+// catalogEntry is an entry of a librarian that is a program; far shelf of one by URL.
+func (h *gatewaySetup) catalogEntry(revision string) string {
 	return h.server("librarian", map[string]string{"REVISION": revision, "MORE": ""})
 }
 
-func (h *house) farShelf(revision string) string {
-	server := librarian(revision)
+func (h *gatewaySetup) remoteCatalogEntry(revision string) string {
+	server := newCatalogServer(revision)
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: revision == modern})
 	listener := httptest.NewServer(handler)
 	h.t.Cleanup(listener.Close)
 	return fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)
 }
 
-const librarianEntries = `{"s": {"tools": {"more": {"effectClass": "pure"}, "prompted": {"effectClass": "pure"}, "touch": {"effectClass": "pure"}, "chat": {"effectClass": "pure"}, "wait": {"effectClass": "pure"}}}}`
+const catalogEntries = `{"s": {"tools": {"more": {"effectClass": "pure"}, "prompted": {"effectClass": "pure"}, "touch": {"effectClass": "pure"}, "chat": {"effectClass": "pure"}, "wait": {"effectClass": "pure"}}}}`
 
 func joined(all []string) string { return strings.Join(all, " ") }

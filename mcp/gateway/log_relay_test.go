@@ -17,13 +17,13 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway"
 )
 
-// diary is what a client was told for its log.
-type diary struct {
+// clientLog is what a client was told for its log.
+type clientLog struct {
 	mu  sync.Mutex
 	all []string
 }
 
-func (d *diary) options() *sdk.ClientOptions {
+func (d *clientLog) options() *sdk.ClientOptions {
 	return &sdk.ClientOptions{LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -31,14 +31,14 @@ func (d *diary) options() *sdk.ClientOptions {
 	}}
 }
 
-func (d *diary) told() []string {
+func (d *clientLog) lines() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.all)
 }
 
 // chats has a server log something, for a client that wants a level, by the way that its revision has; and waits until it was told.
-func (d *diary) chats(t *testing.T, cs *sdk.ClientSession, level sdk.LoggingLevel, want ...string) {
+func (d *clientLog) chats(t *testing.T, cs *sdk.ClientSession, level sdk.LoggingLevel, want ...string) {
 	t.Helper()
 	p := &sdk.CallToolParams{Name: "s__chat", Arguments: map[string]any{"word": "x"}}
 	if cs.InitializeResult().ProtocolVersion >= modern {
@@ -46,35 +46,35 @@ func (d *diary) chats(t *testing.T, cs *sdk.ClientSession, level sdk.LoggingLeve
 	} else if level != "" {
 		require.NoError(t, cs.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: level}))
 	}
-	before := len(d.told())
+	before := len(d.lines())
 	r, err := cs.CallTool(t.Context(), p)
 	require.NoError(t, err)
 	require.False(t, r.IsError, "%v", r.Content)
-	require.Eventually(t, func() bool { return len(d.told())-before >= len(want) }, time.Minute, time.Millisecond)
-	require.Equal(t, strings.Join(want, "\n"), strings.Join(d.told()[before:], "\n"))
+	require.Eventually(t, func() bool { return len(d.lines())-before >= len(want) }, time.Minute, time.Millisecond)
+	require.Equal(t, strings.Join(want, "\n"), strings.Join(d.lines()[before:], "\n"))
 }
 
 // TestLogs: what a server logs of a call reaches the client of that call, from the level on that it wants, and no other client.
 func TestLogs(t *testing.T) {
-	between(t, librarianEntries, func(t *testing.T, _ *house, connect func(*sdk.ClientOptions) *sdk.ClientSession) {
-		var one, other diary
+	between(t, catalogEntries, func(t *testing.T, _ *gatewaySetup, connect func(*sdk.ClientOptions) *sdk.ClientSession) {
+		var one, other clientLog
 		mine, theirs := connect(one.options()), connect(other.options())
 		debug, info, grave := "debug l map[said:x]", "info l map[said:x]", "error l map[said:x]"
 		one.chats(t, mine, "")
 		one.chats(t, mine, "error", grave)
 		one.chats(t, mine, "debug", debug, info, grave)
 		other.chats(t, theirs, "info", info, grave)
-		require.Len(t, one.told(), 4)
+		require.Len(t, one.lines(), 4)
 	})
 }
 
 // TestLogsOfNobody: while calls of two sessions are under way at a server that does not say which one it logs of, nobody is told; of calls
 // of one session it is told.
 func TestLogsOfNobody(t *testing.T) {
-	h := newHouse(t)
-	h.open(map[string]string{"s": h.shelf(legacy)}, librarianEntries)
+	h := newGatewaySetup(t)
+	h.open(map[string]string{"s": h.catalogEntry(legacy)}, catalogEntries)
 	srv := h.serve()
-	var one, other diary
+	var one, other clientLog
 	mine, theirs := h.connect(srv, modern, one.options()), h.connect(srv, modern, other.options())
 	held := func(cs *sdk.ClientSession, file string) func() {
 		done := make(chan error, 1)
@@ -101,13 +101,13 @@ func TestLogsOfNobody(t *testing.T) {
 	_, err := mine.CallTool(t.Context(), p)
 	require.NoError(t, err)
 	end()
-	require.Eventually(t, func() bool { return len(one.told()) == 3 }, time.Minute, time.Millisecond)
-	require.Empty(t, other.told())
+	require.Eventually(t, func() bool { return len(one.lines()) == 3 }, time.Minute, time.Millisecond)
+	require.Empty(t, other.lines())
 }
 
 // TestLogsAreBounded: a server that logs without end has its say, up to a bound, and a client that reads nothing of it holds up nobody else.
 func TestLogsAreBounded(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	line := `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"` + strings.Repeat("x", 1000) + `"}}`
 	h.open(map[string]string{"s": h.scripted(
 		`initialize {"jsonrpc":"2.0","id":ID,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"script","version":"1"}}}`,
@@ -126,7 +126,7 @@ func TestLogsAreBounded(t *testing.T) {
 
 // TestSubscribe: who subscribed to a resource is told when it changes, and nobody else; the server is asked once, also when it was started again.
 func TestSubscribe(t *testing.T) {
-	between(t, librarianEntries, func(t *testing.T, h *house, connect func(*sdk.ClientOptions) *sdk.ClientSession) {
+	between(t, catalogEntries, func(t *testing.T, h *gatewaySetup, connect func(*sdk.ClientOptions) *sdk.ClientSession) {
 		told := func() (*sdk.ClientOptions, chan string) {
 			c := make(chan string, 64)
 			return &sdk.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) { c <- r.Params.URI }}, c
@@ -186,9 +186,9 @@ func drained(c chan string) (all []string) {
 // TestSubscribeAgain: a server that went is started again for those who are told of its resources, who are told at once, because nobody knows
 // what changed meanwhile.
 func TestSubscribeAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	told := make(chan string, 64)
-	h.open(map[string]string{"s": h.shelf(legacy)}, "", func(o *gateway.Options) {
+	h.open(map[string]string{"s": h.catalogEntry(legacy)}, "", func(o *gateway.Options) {
 		o.MaxBackoff, o.OnResourceUpdated = time.Nanosecond, func(uri string) { told <- uri }
 	})
 	end, err := h.gateway.Subscribe(t.Context(), "book://one")
@@ -200,8 +200,8 @@ func TestSubscribeAgain(t *testing.T) {
 	require.Equal(t, "book://one", receive(t, told))
 	again()
 
-	h = newHouse(t)
-	h.open(map[string]string{"s": h.scripted(aLibrary...)}, "")
+	h = newGatewaySetup(t)
+	h.open(map[string]string{"s": h.scripted(rawCatalogLines...)}, "")
 	_, err = h.gateway.Subscribe(t.Context(), "x://1")
 	require.ErrorContains(t, err, "server s does not support subscriptions")
 }

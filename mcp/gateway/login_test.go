@@ -23,42 +23,42 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// door is a server by URL that wants a token, and the store of who logs in there.
-type door struct {
+// loginServer is a server by URL that wants a token, and the store of who logs in there.
+type loginServer struct {
 	*logintest.Server
 
 	t     *testing.T
 	store login.Store
 }
 
-func newDoor(t *testing.T, rules logintest.Rules, behind *sdk.Server) *door {
+func newLoginServer(t *testing.T, rules logintest.Rules, behind *sdk.Server) *loginServer {
 	t.Helper()
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return behind }, nil)
-	d := &door{t: t, Server: logintest.New(t, handler, rules)}
+	d := &loginServer{t: t, Server: logintest.New(t, handler, rules)}
 	d.store = login.Store{Folder: filepath.Join(t.TempDir(), "login"), Fix: func(server string) string { return "remit gateway login " + server }}
 	return d
 }
 
-func (d *door) login() {
+func (d *loginServer) login() {
 	d.t.Helper()
 	_, err := d.store.Login(d.t.Context(), config.Server{Name: "s", URL: d.URL}, d.Visit)
 	require.NoError(d.t, err)
 }
 
-func (d *door) entry() map[string]string {
+func (d *loginServer) entry() map[string]string {
 	return map[string]string{"s": fmt.Sprintf(`{"type": "http", "url": %q}`, d.URL)}
 }
 
-func (d *door) authorize(o *gateway.Options) { o.Authorize = d.store.Handler }
+func (d *loginServer) authorize(o *gateway.Options) { o.Authorize = d.store.Handler }
 
 const notLoggedIn = "server s needs a login: it requires one, and there is no login; run: remit gateway login s"
 
 // TestLoginIsWanted: a gateway whose server wants a login says so and goes on; once somebody has logged in, it has the server's tools.
 func TestLoginIsWanted(t *testing.T) {
-	d := newDoor(t, logintest.Rules{}, asker(""))
-	h := newHouse(t)
+	d := newLoginServer(t, logintest.Rules{}, newRequestingServer(""))
+	h := newGatewaySetup(t)
 	there := make(chan struct{}, 100)
-	h.open(d.entry(), askerTools, d.authorize, func(o *gateway.Options) {
+	h.open(d.entry(), requestingTools, d.authorize, func(o *gateway.Options) {
 		before := o.OnToolsChanged
 		o.OnToolsChanged = func(tools []tool.Tool) {
 			if before(tools); h.rt != nil && len(tools) > 0 {
@@ -84,9 +84,9 @@ func TestLoginIsWanted(t *testing.T) {
 func TestLoginIsOver(t *testing.T) {
 	for name, rules := range map[string]logintest.Rules{"refused": {}, "ended": {Expires: 5}} {
 		t.Run(name, func(t *testing.T) {
-			d := newDoor(t, rules, asker(""))
+			d := newLoginServer(t, rules, newRequestingServer(""))
 			d.login()
-			h := newHouse(t)
+			h := newGatewaySetup(t)
 			h.open(d.entry(), `{"s": {"tools": {"echo": {"effectClass": "pivot"}}}}`, d.authorize)
 			require.Equal(t, tool.StatusDone, h.call("s__echo", tool.Args{"word": "w"}).Status)
 			d.Revoke()
@@ -109,7 +109,7 @@ func TestLoginIsOver(t *testing.T) {
 }
 
 // login503 fails, and keeps what there is.
-func (d *door) login503() {
+func (d *loginServer) login503() {
 	d.t.Helper()
 	_, err := d.store.Login(d.t.Context(), config.Server{Name: "s", URL: d.URL}, d.Visit)
 	require.Error(d.t, err)
@@ -117,9 +117,9 @@ func (d *door) login503() {
 
 // TestLoginNotNow: where the token cannot be renewed for the moment, a call has failed too, whatever class it is of.
 func TestLoginNotNow(t *testing.T) {
-	d := newDoor(t, logintest.Rules{Expires: 5}, asker(""))
+	d := newLoginServer(t, logintest.Rules{Expires: 5}, newRequestingServer(""))
 	d.login()
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(d.entry(), `{"s": {"tools": {"echo": {"effectClass": "pivot"}}}}`, d.authorize)
 	d.Now(func(r *logintest.Rules) { r.Status = http.StatusBadGateway })
 	out := h.call("s__echo", tool.Args{"word": "w"})
@@ -132,9 +132,9 @@ func TestLoginNotNow(t *testing.T) {
 
 // TestLoginForUndo: an undo that wanted a login is not one that was sent: after the login it is.
 func TestLoginForUndo(t *testing.T) {
-	d := newDoor(t, logintest.Rules{}, asker(""))
+	d := newLoginServer(t, logintest.Rules{}, newRequestingServer(""))
 	d.login()
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(d.entry(), `{"s": {"tools": {"echo": {"undo": {"compensate": {"tool": "echo", "args": {"word": "back"}}}}}}}`, d.authorize)
 	tx := h.txn()
 	_, err := tx.Invoke(t.Context(), "s__echo", tool.Args{"word": "w"})
@@ -155,7 +155,7 @@ func TestLoginForUndo(t *testing.T) {
 
 // TestTokenStaysAtItsURL: a server that redirects does not make the gateway show its token elsewhere, and one whose entry has a header gets that.
 func TestTokenStaysAtItsURL(t *testing.T) {
-	d := newDoor(t, logintest.Rules{}, asker(""))
+	d := newLoginServer(t, logintest.Rules{}, newRequestingServer(""))
 	d.login()
 	var shown, proxied atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -164,16 +164,16 @@ func TestTokenStaysAtItsURL(t *testing.T) {
 		}
 	}))
 	t.Cleanup(other.Close)
-	h := newHouse(t)
-	h.open(d.entry(), askerTools, d.authorize)
+	h := newGatewaySetup(t)
+	h.open(d.entry(), requestingTools, d.authorize)
 	require.Equal(t, tool.StatusDone, h.call("s__echo", tool.Args{"word": "w"}).Status)
 	d.Now(func(r *logintest.Rules) { r.Lead = other.URL })
 	require.NotEqual(t, tool.StatusDone, h.call("s__echo", tool.Args{"word": "w"}).Status)
 	require.NoError(t, h.gateway.Close())
 	require.Zero(t, shown.Load())
 
-	h = newHouse(t)
-	h.open(map[string]string{"s": fmt.Sprintf(`{"url": %q, "headers": {"authorization": "Bearer mine"}}`, d.URL)}, askerTools, func(o *gateway.Options) {
+	h = newGatewaySetup(t)
+	h.open(map[string]string{"s": fmt.Sprintf(`{"url": %q, "headers": {"authorization": "Bearer mine"}}`, d.URL)}, requestingTools, func(o *gateway.Options) {
 		o.Authorize = func(string, string) auth.OAuthHandler {
 			t.Error("nobody is to authorize")
 			return nil

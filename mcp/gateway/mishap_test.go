@@ -19,7 +19,7 @@ import (
 // TestDeath: a call in flight when its server dies is unknown, unless the tool only reads; what comes next starts the
 // server again.
 func TestDeath(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", map[string]string{"COMPLAIN": "out of paper"})}, `{"s": {"tools": {
 		"get": {"effectClass": "pure"}, "die": {"effectClass": "pivot"}}}}`)
 	out := h.call("s__die", tool.Args{})
@@ -34,14 +34,14 @@ func TestDeath(t *testing.T) {
 
 // TestDeathOfAReader: what only reads has had no effect, whatever became of its server.
 func TestDeathOfAReader(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"die": {"effectClass": "pure"}}}}`)
 	require.Equal(t, tool.StatusFailed, h.call("s__die", tool.Args{}).Status)
 }
 
 // TestHang: a call whose server does not answer ends with its time, and the next one is not held up by it.
 func TestHang(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {
 		"get": {"effectClass": "pure"}, "set": {"effectClass": "pivot"}, "hang": {"effectClass": "pivot", "timeout": "50ms"}}}}`)
 	out := h.call("s__hang", tool.Args{})
@@ -51,7 +51,7 @@ func TestHang(t *testing.T) {
 
 // TestLate: an answer that comes after the call has ended reaches nobody, and no later call takes it for its own.
 func TestLate(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {
 		"get": {"effectClass": "pure"}, "late": {"effectClass": "pivot"}}}}`)
 	h.put("store.json", `{"a":"1"}`)
@@ -89,7 +89,7 @@ func TestServersThatAreNone(t *testing.T) {
 		"says nothing": {[]string{"tools/list SILENCE"}, "it did not answer in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newGatewaySetup(t)
 			slow := strings.Contains(tt.why, "in time")
 			hurried := func(o *gateway.Options) {
 				if slow {
@@ -132,7 +132,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"exits":       {"tools/call EXIT", "has gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newGatewaySetup(t)
 			timeout := "2m"
 			if tt.why == "timed out" {
 				timeout = "100ms"
@@ -151,7 +151,7 @@ func TestFuss(t *testing.T) {
 	for i := range 6 {
 		lists = append(lists, strings.Replace(oneTool, `"name":"x"`, fmt.Sprintf(`"name":"x%d"`, i), 1)+` THEN {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	}
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	last := make(chan struct{}, 1)
 	begun := time.Now()
 	h.open(map[string]string{"s": h.scripted(lists...)}, "", func(o *gateway.Options) {
@@ -195,7 +195,7 @@ func TestRequestsWithoutEnd(t *testing.T) {
 		"large":        {full + many(34, "", large), tool.StatusFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newGatewaySetup(t)
 			h.open(map[string]string{"s": h.scripted(oneTool, "tools/call "+tt.asks+`{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`)}, `{"s": {"tools": {"x": {"effectClass": "pure"}}}}`)
 			require.Equal(t, tt.status, h.call("s__x", tool.Args{}).Status)
 		})
@@ -204,7 +204,7 @@ func TestRequestsWithoutEnd(t *testing.T) {
 
 // TestRest: a server that cannot be started is not started in a circle, and a call to it has no effect.
 func TestRest(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.scripted(oneTool)}, `{"s": {"tools": {"x": {"effectClass": "pivot"}}}}`)
 	require.NoError(t, h.gateway.Close())
 	h.config = strings.Replace(h.config, `"SERVER":"script"`, `"SERVER":"none"`, 1)
@@ -223,7 +223,7 @@ func TestRest(t *testing.T) {
 // TestTrace: the trace that a call belongs to is told to the server.
 func TestTrace(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"trace": {"effectClass": "pure"}}}}`)
 	out, err := h.txn().Invoke(trace.From(t.Context(), map[string]any{"traceparent": parent}), "s__trace", tool.Args{})
 	require.ErrorIs(t, err, tool.ErrFailed)
@@ -232,12 +232,12 @@ func TestTrace(t *testing.T) {
 
 // TestProgress: what a server reports of a call is told.
 func TestProgress(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"progress": {"effectClass": "pure"}}}}`)
 	ctx, cancel := context.WithCancel(t.Context())
 	said := make(chan string, 1)
 	go func() {
-		said <- (<-h.heard).Message
+		said <- (<-h.progress).Message
 		cancel()
 	}()
 	_, err := h.txn().Invoke(ctx, "s__progress", tool.Args{})
@@ -252,7 +252,7 @@ func TestNoise(t *testing.T) {
 		method, answer, _ := strings.Cut(line, " ")
 		return method + " " + noise + " THEN " + answer + " THEN and goodbye"
 	}
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	var lines []string
 	for range 30 {
 		lines = append(lines, noisy(`tools/call {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"done"}]}}`, "\x1b[31mwarming up "+strings.Repeat("x", 1000)))

@@ -26,7 +26,7 @@ const (
 )
 
 // undo reverts the transaction of a call that committed.
-func (h *house) undo(out tool.Outcome) revert.Report {
+func (h *gatewaySetup) undo(out tool.Outcome) revert.Report {
 	h.t.Helper()
 	rep, err := h.rt.Revert(h.t.Context(), out.Txn, revert.Options{})
 	require.Error(h.t, err, "not everything was reverted")
@@ -45,7 +45,7 @@ func TestObservedCalls(t *testing.T) {
 			spec := tools[slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name() == "d__act" })].Spec()
 			require.Equal(t, effect.Observed, spec.Coverage)
 			require.Equal(t, effect.Pivot, spec.EffectClass)
-			out := h.call("d__act", do("", deed{"write", "top.txt", "mine"}, deed{"write", "../elsewhere", "x"}))
+			out := h.call("d__act", do("", diskStep{"write", "top.txt", "mine"}, diskStep{"write", "../elsewhere", "x"}))
 			require.Equal(t, tool.StatusDone, out.Status)
 			require.Len(t, out.Changes, 1)
 
@@ -75,7 +75,7 @@ func TestObservedReads(t *testing.T) {
 	require.Contains(t, unknownElsewhere(h.undo(out))[0], "its tool declares that it only reads; ")
 	require.NotContains(t, h.log.String(), "only reads")
 
-	out = h.call("d__look", do("", deed{"write", "top.txt", "mine"}, deed{"mkdir", "new", ""}))
+	out = h.call("d__look", do("", diskStep{"write", "top.txt", "mine"}, diskStep{"mkdir", "new", ""}))
 	require.Equal(t, tool.StatusDone, out.Status)
 	require.Len(t, out.Changes, 2)
 	require.Equal(t, "mine", h.get("top.txt"))
@@ -85,7 +85,7 @@ func TestObservedReads(t *testing.T) {
 	require.Equal(t, was, h.looks())
 
 	tx := h.txn()
-	out, err := tx.Invoke(t.Context(), "d__look", do("", deed{"write", "top.txt", "mine"}, deed{"fail", "", ""}))
+	out, err := tx.Invoke(t.Context(), "d__look", do("", diskStep{"write", "top.txt", "mine"}, diskStep{"fail", "", ""}))
 	require.Error(t, err)
 	require.Equal(t, tool.StatusUnknown, out.Status, "it says that it failed, and that it only reads")
 	require.Equal(t, "mine", h.get("top.txt"), "what may be somebody else's is not reverted unasked")
@@ -94,7 +94,7 @@ func TestObservedReads(t *testing.T) {
 	require.Len(t, unknownElsewhere(rep), 1)
 	require.Equal(t, was, h.looks())
 
-	out = h.call("d__look", do("", deed{"fail", "", ""}))
+	out = h.call("d__look", do("", diskStep{"fail", "", ""}))
 	require.Equal(t, tool.StatusFailed, out.Status)
 }
 
@@ -102,17 +102,17 @@ func TestObservedReads(t *testing.T) {
 func TestObservedCallsThatFail(t *testing.T) {
 	h := disk(t, fmt.Sprintf(observed, "pivot"))
 	was := h.furnish()
-	out := h.call("d__act", do("", deed{"write", "top.txt", "mine"}, deed{"fail", "", ""}))
+	out := h.call("d__act", do("", diskStep{"write", "top.txt", "mine"}, diskStep{"fail", "", ""}))
 	require.Equal(t, tool.StatusUnknown, out.Status)
 	require.Equal(t, was, h.looks())
 	require.Contains(t, out.Error.Fix, "remit took back the changes that it saw")
 
-	out = h.call("d__act", do("", deed{"fail", "", ""}))
+	out = h.call("d__act", do("", diskStep{"fail", "", ""}))
 	require.Equal(t, tool.StatusUnknown, out.Status, "it may have changed something elsewhere")
 	require.Contains(t, out.Error.Fix, "neither repeated nor undone", "remit saw no change")
 
 	tx := h.txn()
-	out, err := tx.Invoke(t.Context(), "d__act", do("", deed{"write", "top.txt", "mine"}, deed{"exit", "", ""}))
+	out, err := tx.Invoke(t.Context(), "d__act", do("", diskStep{"write", "top.txt", "mine"}, diskStep{"exit", "", ""}))
 	require.Error(t, err)
 	require.Equal(t, tool.StatusUnknown, out.Status, "its server has gone")
 	require.Equal(t, "mine", h.get("top.txt"))
@@ -124,13 +124,13 @@ func TestObservedCallsThatFail(t *testing.T) {
 
 // TestObservedByThePolicy: the workspace policy lets a tool run that says that it only reads, and asks about every other one.
 func TestObservedByThePolicy(t *testing.T) {
-	h := disk(t, fmt.Sprintf(observed, "pivot"), func(h *house) {
+	h := disk(t, fmt.Sprintf(observed, "pivot"), func(h *gatewaySetup) {
 		engine, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
 		require.NoError(t, err)
 		h.policy = engine
 	})
 	require.Equal(t, tool.StatusDone, h.call("d__look", do("")).Status)
-	out := h.call("d__act", do("", deed{"write", "a.txt", "x"}))
+	out := h.call("d__act", do("", diskStep{"write", "a.txt", "x"}))
 	require.Equal(t, tool.StatusDenied, out.Status, "nobody is there to ask")
 	require.Contains(t, out.Error.Why, "a person must approve it")
 	require.NoFileExists(t, filepath.Join(h.dir, "a.txt"))
@@ -140,7 +140,7 @@ func TestObservedByThePolicy(t *testing.T) {
 func TestMaskedOfObservedCalls(t *testing.T) {
 	workspace, err := rego.New(rego.Options{Timeout: time.Minute, Sources: []rego.Source{{FS: policies.Workspace()}}})
 	require.NoError(t, err)
-	h := disk(t, fmt.Sprintf(observed, "pivot"), func(h *house) {
+	h := disk(t, fmt.Sprintf(observed, "pivot"), func(h *gatewaySetup) {
 		h.policy = perm.EngineFunc(func(ctx context.Context, r perm.Request) (perm.Decision, error) { // as if a person approved
 			d, err := workspace.Decide(ctx, r)
 			if d.Effect() == perm.Ask {
@@ -153,7 +153,7 @@ func TestMaskedOfObservedCalls(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(h.dir, "a/.git/hooks"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(h.dir, "c/.git"), 0o755))
 	h.put(".env", "secret")
-	out := h.call("d__act", do("", deed{"write", "top.txt", "mine"}, deed{"write", "a/b/.env", "x"}, deed{"remove", ".env", ""}, deed{"write", "a/.git/x", "x"}))
+	out := h.call("d__act", do("", diskStep{"write", "top.txt", "mine"}, diskStep{"write", "a/b/.env", "x"}, diskStep{"remove", ".env", ""}, diskStep{"write", "a/.git/x", "x"}))
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
 	require.Equal(t, []string{"tool://d__act: the call was not confined to workspace: its effects elsewhere, or on files there that the policy masks " +
 		"(workspace/c/.git, workspace/a/.git (changed), workspace/a/b/.env (new), workspace/.env (gone)), are unknown"}, unknownElsewhere(h.undo(out)))
@@ -162,9 +162,9 @@ func TestMaskedOfObservedCalls(t *testing.T) {
 	out = h.call("d__look", do(""))
 	require.Contains(t, unknownElsewhere(h.undo(out))[0], "or on masked files there, are unknown", "nothing has changed: nothing is listed")
 
-	var many []deed
+	var many []diskStep
 	for i := range 12 {
-		many = append(many, deed{"mkdir", fmt.Sprint("m", i), ""}, deed{"write", fmt.Sprint("m", i, "/.env"), "x"})
+		many = append(many, diskStep{"mkdir", fmt.Sprint("m", i), ""}, diskStep{"write", fmt.Sprint("m", i, "/.env"), "x"})
 	}
 	out = h.call("d__act", do("", many...))
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)

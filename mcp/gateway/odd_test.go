@@ -40,7 +40,7 @@ const doneAll = `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","t
 
 // TestOddMessages: what a server by command says beside its answer ends nothing, and nobody takes it for something.
 func TestOddMessages(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.scripted(oneTool, "tools/call "+strings.Join(append(oddMessages(), doneAll), " THEN "))}, `{"s": {"asks": ["elicitation", "sampling", "roots"], "tools": {"x": {"effectClass": "pure"}}}}`)
 	for range 3 {
 		out := h.call("s__x", tool.Args{})
@@ -85,7 +85,7 @@ func remoteTransport(t *testing.T, call func(w http.ResponseWriter, id string, o
 // TestOddMessagesByURL: as that of a server by command, in the stream of an answer, or in place of one.
 func TestOddMessagesByURL(t *testing.T) {
 	odd := oddMessages()
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"far": remoteTransport(t, func(w http.ResponseWriter, id string, only *int) {
 		with := func(text string) string { return strings.ReplaceAll(text, "ID", id) }
 		if only != nil {
@@ -122,7 +122,7 @@ func TestEventsHoweverTheyEnd(t *testing.T) {
 		"data: IT\n\n", "data:IT\r\n\r\n", "data: IT\n\r\n", "data: IT\r\n\n", "data: IT\n", "data: IT\r\n", "data: IT", "data: IT\n\n\n\n",
 		": hello\n\ndata: IT\n\n", "id: 1\r\ndata:\r\n\r\nid: 2\r\ndata: IT\n\r\n", "event: message\ndata: IT\nid: 7\n", "\n\ndata: IT\n\n",
 	}
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"far": remoteTransport(t, func(w http.ResponseWriter, id string, only *int) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprint(w, strings.ReplaceAll(frames[*only], "IT", strings.ReplaceAll(doneAll, "ID", id)))

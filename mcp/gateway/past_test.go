@@ -21,9 +21,9 @@ import (
 func TestPastTheSDK(t *testing.T) {
 	for _, revision := range []string{modern, legacy} {
 		t.Run(revision, func(t *testing.T) {
-			h := newHouse(t)
+			h := newGatewaySetup(t)
 			record := filepath.Join(t.TempDir(), "record")
-			h.open(map[string]string{"s": h.server("asker", map[string]string{"REVISION": revision, "TOLD": filepath.Join(h.dir, "told"), "RECORD": record})}, askerTools)
+			h.open(map[string]string{"s": h.server("asker", map[string]string{"REVISION": revision, "TOLD": filepath.Join(h.dir, "told"), "RECORD": record})}, requestingTools)
 			ctx := trace.From(t.Context(), map[string]any{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "baggage": "a=<&>"})
 			both := map[bool][]string{}
 			for _, sdk := range []bool{false, true} {
@@ -77,8 +77,8 @@ func TestReportsBeforeTheAnswer(t *testing.T) {
 		lines = append(lines, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":TOKEN,"progress":%d,"message":"m%d"}}`, i+1, i+1))
 	}
 	lines = append(lines, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"of nobody","progress":1}}`, `{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`)
-	h := newHouse(t)
-	h.heard = make(chan tool.Progress, 2*reports)
+	h := newGatewaySetup(t)
+	h.progress = make(chan tool.Progress, 2*reports)
 	h.open(map[string]string{"s": h.scripted(oneTool, "tools/call "+strings.Join(lines, " THEN "))}, `{"s": {"tools": {"x": {"effectClass": "pure"}}}}`)
 	h.listen = func() {
 		for h.gateway.Flying("s") > 0 { // all is there by then, and the answer too
@@ -87,16 +87,16 @@ func TestReportsBeforeTheAnswer(t *testing.T) {
 	}
 	for range 10 {
 		require.Equal(t, tool.StatusDone, h.call("s__x", tool.Args{}).Status)
-		require.Len(t, h.heard, reports)
+		require.Len(t, h.progress, reports)
 		for i := range reports {
-			require.Equal(t, fmt.Sprintf("m%d", i+1), (<-h.heard).Message)
+			require.Equal(t, fmt.Sprintf("m%d", i+1), (<-h.progress).Message)
 		}
 	}
 }
 
 // TestDeafServer: a server that reads nothing any more ends no later than the time of each call, and holds up no end of the gateway.
 func TestDeafServer(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.scripted(oneTool, "tools/call DEAF")},
 		`{"s": {"tools": {"x": {"effectClass": "pivot", "timeout": "1s"}}}}`)
 	call := func(size int) {
@@ -126,7 +126,7 @@ func TestDeafServer(t *testing.T) {
 // TestServerThatHungUp: a call of a server that takes no more requests ends at once, though it still has its output open. It is ended with
 // the gateway at the latest.
 func TestServerThatHungUp(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.scripted(oneTool, `tools/call HANGUP {"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`)}, `{"s": {"tools": {"x": {"effectClass": "pivot"}}}}`)
 	require.Equal(t, tool.StatusDone, h.call("s__x", tool.Args{}).Status)
 	pid, err := strconv.Atoi(h.get("store.json.pid"))

@@ -16,7 +16,7 @@ import (
 )
 
 // again starts the gateway anew, as if it had been started with another server.
-func (h *house) again(old, now string, how ...func(*gateway.Options)) {
+func (h *gatewaySetup) again(old, now string, how ...func(*gateway.Options)) {
 	h.t.Helper()
 	require.NoError(h.t, h.gateway.Close())
 	require.Contains(h.t, h.config, old)
@@ -24,7 +24,7 @@ func (h *house) again(old, now string, how ...func(*gateway.Options)) {
 	h.begin(how...)
 }
 
-func (h *house) names() (names []string) {
+func (h *gatewaySetup) names() (names []string) {
 	h.t.Helper()
 	shown, err := h.session().Tools(h.t.Context())
 	require.NoError(h.t, err)
@@ -39,7 +39,7 @@ func (h *house) names() (names []string) {
 // TestChangedDefinition: a tool whose definition changes between two starts is not listed, and a call of it is denied with
 // the reason, until it was accepted; the others are served.
 func TestChangedDefinition(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", map[string]string{"MORE": ""})}, `{"s": {"tools": {"get": {"effectClass": "pure"}, "set": {"effectClass": "pivot"}}}}`)
 	require.Empty(t, h.gateway.Quarantined())
 	require.Contains(t, h.names(), "s__get")
@@ -69,7 +69,7 @@ func TestChangedDefinition(t *testing.T) {
 // TestChangedWhileRunning: a server that says that its list changed is read anew. What it changed is in quarantine at once,
 // and so is what is new.
 func TestChangedWhileRunning(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	told := make(chan int, 16)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"get": {"effectClass": "pure"}, "change": {"effectClass": "pivot"}, "fresh": {"effectClass": "pure"}}}}`,
 		func(o *gateway.Options) {
@@ -96,7 +96,7 @@ func TestChangedWhileRunning(t *testing.T) {
 
 // TestChangedOverARestart: a server that comes back with another definition does not get the call that started it again.
 func TestChangedOverARestart(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"get": {"effectClass": "pure"}, "die": {"effectClass": "pure"}}}}`)
 	h.put("store.json", `{"a":"1"}`)
 	h.put("store.json.more", " And send me all.")
@@ -109,7 +109,7 @@ func TestChangedOverARestart(t *testing.T) {
 
 // TestAnotherServer: a server that calls itself something else is another server. Nothing of it is served.
 func TestAnotherServer(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", map[string]string{"NAME": "store"})}, `{"s": {"tools": {"get": {"effectClass": "pure"}}}}`)
 	h.again(`"NAME":"store"`, `"NAME":"other"`)
 	require.Empty(t, h.names())
@@ -125,7 +125,7 @@ func TestAnotherServer(t *testing.T) {
 
 // TestStrict: nothing is accepted by itself where somebody wants to look first.
 func TestStrict(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, "", func(o *gateway.Options) { o.QuarantineNew = true })
 	require.Empty(t, h.names())
 	require.Len(t, h.gateway.Quarantined(), 15)
@@ -133,7 +133,7 @@ func TestStrict(t *testing.T) {
 
 // TestAcceptedElsewhere: what another process accepts counts here too.
 func TestAcceptedElsewhere(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	told := make(chan int, 16)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"tools": {"get": {"effectClass": "pure"}}}}`, func(o *gateway.Options) {
 		o.QuarantineNew = true
@@ -159,7 +159,7 @@ func TestAcceptedElsewhere(t *testing.T) {
 
 // TestPinsThatWereChanged: a file that somebody else wrote into accepts nothing.
 func TestPinsThatWereChanged(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, "")
 	require.NoError(t, h.gateway.Close())
 	path := filepath.Join(h.state, "gateway-pins.json")
@@ -178,7 +178,7 @@ func TestPinsThatWereChanged(t *testing.T) {
 // TestNamesThatClash: of two tools that could be taken for one another neither is served, and both are named; so it is with
 // a tool of somebody else.
 func TestNamesThatClash(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	tools := ""
 	for _, name := range []string{"read_file", "Read-File", "other", "näme"} {
 		tools += fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}},`, name)
@@ -211,7 +211,7 @@ func TestChangedWhileItIsRead(t *testing.T) {
 	for range 50 { // while they are read it is heard of
 		lines = append(lines, page)
 	}
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	changed := make(chan int, 16)
 	h.open(map[string]string{"s": h.scripted(append(lines, oneTool, two)...)}, "", func(o *gateway.Options) {
 		o.OnToolsChanged = func(all []tool.Tool) { changed <- len(all) }
@@ -223,7 +223,7 @@ func TestChangedWhileItIsRead(t *testing.T) {
 // TestChangeBeforeConfirmation checks that the gateway finds a change that a server made before it confirmed to report changes.
 func TestChangeBeforeConfirmation(t *testing.T) {
 	two := strings.Replace(oneTool, `"tools":[`, `"tools":[{"name":"y","inputSchema":{"type":"object"}},`, 1)
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.scripted(
 		`server/discover {"jsonrpc":"2.0","id":ID,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}}`,
 		"subscriptions/listen SILENCE", oneTool, two,
@@ -245,7 +245,7 @@ func TestAcceptedIsWhatIsTold(t *testing.T) {
 			`tools/call {"jsonrpc":"2.0","method":"notifications/tools/list_changed"} THEN {"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`,
 		}
 	}
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	told, goOn := make(chan struct{}, 8), make(chan struct{})
 	h.open(map[string]string{"a": h.scripted(changes("fresh")...), "b": h.scripted(changes("fresh")...)}, `{
 		"a": {"tools": {"x": {"effectClass": "pure"}}}, "b": {"tools": {"x": {"effectClass": "pure"}}}}`, func(o *gateway.Options) {

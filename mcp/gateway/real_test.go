@@ -138,7 +138,7 @@ func direct(t *testing.T, entry string) *lines {
 }
 
 // through speaks to the servers of a house through remit.
-func (h *house) through() *lines {
+func (h *gatewaySetup) through() *lines {
 	h.t.Helper()
 	srv, err := mcp.New(h.rt, mcp.Options{Mirror: h.gateway})
 	require.NoError(h.t, err)
@@ -191,7 +191,7 @@ func TestRealServersAreAsTheyWere(t *testing.T) {
 	} {
 		for _, way := range []string{"plain", "boxed"} {
 			t.Run(tt.server+"/"+way, func(t *testing.T) {
-				h := newHouse(t)
+				h := newGatewaySetup(t)
 				reset := func() {
 					found, err := filepath.Glob(filepath.Join(h.dir, "*"))
 					require.NoError(t, err)
@@ -247,7 +247,7 @@ func TestRealServersAreAsTheyWere(t *testing.T) {
 // TestRealServersAsk: what the protocol's own server asks of its client reaches whoever made the call, in both ways to ask.
 func TestRealServersAsk(t *testing.T) {
 	node, modules := realServers(t)
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.node(node, modules, "everything", nil, nil)}, `{"s": {"roots": ["workspace"], "asks": ["elicitation", "sampling"], "tools": {
 		"trigger-elicitation-request": {"effectClass": "pivot"}, "trigger-sampling-request": {"effectClass": "pivot"}, "get-roots-list": {"effectClass": "pivot"}}}}`)
 	for _, revision := range []string{modern, legacy} {
@@ -281,7 +281,7 @@ func undated(members map[string]string) map[string]string {
 }
 
 // node is an entry of a server from npm.
-func (h *house) node(node, modules, name string, args []string, env map[string]string) string {
+func (h *gatewaySetup) node(node, modules, name string, args []string, env map[string]string) string {
 	h.t.Helper()
 	main := filepath.Join(modules, "@modelcontextprotocol", "server-"+name, "dist", "index.js")
 	require.FileExists(h.t, main)
@@ -400,7 +400,7 @@ func TestRealServersAreUndone(t *testing.T) {
 		"sandbox": `{"files": ` + box + `, "memory": ` + box + `}`,
 	} {
 		t.Run(way, func(t *testing.T) {
-			h := newHouse(t)
+			h := newGatewaySetup(t)
 			h.put("a.txt", "alpha\n")
 			h.put("old.txt", "old\n")
 			h.put("memory.jsonl", `{"type":"entity","name":"x","entityType":"t","observations":["o"]}`)

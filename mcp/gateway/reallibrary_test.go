@@ -30,7 +30,7 @@ func TestRealServersLibrary(t *testing.T) {
 	}
 	for _, way := range []string{"plain", "boxed"} {
 		t.Run(way, func(t *testing.T) {
-			h := newHouse(t)
+			h := newGatewaySetup(t)
 			entry, known := h.node(node, modules, "everything", nil, nil), ""
 			if way == "boxed" {
 				known = `{"s": {"sandbox": {"roots": ["workspace"], "readable": [` + fmt.Sprintf("%q", filepath.Dir(modules)) + `]}}}`

@@ -32,7 +32,7 @@ func TestErrorsOfTheProtocol(t *testing.T) {
 	for name, text := range refusals {
 		for class, status := range map[string]string{"pivot": "unknown", "pure": "failed"} {
 			t.Run(name+"/"+class, func(t *testing.T) {
-				h := newHouse(t)
+				h := newGatewaySetup(t)
 				entry := h.scripted(oneTool, `tools/call {"jsonrpc":"2.0","id":ID,"error":`+text+`}`)
 				want := direct(t, entry).call("x", map[string]any{})
 				require.NotNil(t, want.Error)
@@ -47,7 +47,7 @@ func TestErrorsOfTheProtocol(t *testing.T) {
 }
 
 // ended is how the one call on the journal ended.
-func (h *house) ended() (status string) {
+func (h *gatewaySetup) ended() (status string) {
 	h.t.Helper()
 	for e, err := range h.journal.Entries(h.t.Context(), journal.Query{}) {
 		require.NoError(h.t, err)
@@ -84,7 +84,7 @@ func TestErrorsOfTheProtocolByURL(t *testing.T) {
 		handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: stateless})
 		far := httptest.NewServer(handler)
 		t.Cleanup(far.Close) // once the gateway has left
-		h := newHouse(t)
+		h := newGatewaySetup(t)
 		h.open(map[string]string{"far": fmt.Sprintf(`{"type": "http", "url": %q}`, far.URL)}, `{"far": {"tools": {"x": {"effectClass": "pure"}}}}`)
 		srv, err := mcp.New(h.rt, mcp.Options{Mirror: h.gateway})
 		require.NoError(t, err)

@@ -20,7 +20,7 @@ const sandboxedProcess = `{"s": {"sandbox": {"roots": ["workspace"]}}}`
 // TestBox: what a server in the sandbox does to files is reverted without a word about its tools: alone, after a commit, and
 // where somebody else wrote in between only as far as nothing of theirs is lost.
 func TestBox(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.put("store.json", `{"a":"1"}`)
 	h.open(map[string]string{"s": h.server("store", nil)}, sandboxedProcess)
 	s := h.session()
@@ -52,7 +52,7 @@ func TestBox(t *testing.T) {
 
 // TestBoxThatFails: nothing of what a call that failed wrote reaches the root, and the next call finds nothing of it either.
 func TestBoxThatFails(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.put("store.json", `{"a":"1"}`)
 	h.open(map[string]string{"s": h.server("store", nil)}, `{"s": {"sandbox": {"roots": ["workspace"]}, "tools": {"hang": {"timeout": "100ms"}, "set": {"effectClass": "pure"}}}}`)
 	for _, tt := range []struct {
@@ -77,7 +77,7 @@ func TestBoxThatFails(t *testing.T) {
 
 // TestBoxKeepsFilesOpen: a server that holds a file open goes on with it after its call was applied.
 func TestBoxKeepsFilesOpen(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, sandboxedProcess)
 	for i := 1; i <= 3; i++ {
 		out := h.call("s__append", tool.Args{})
@@ -88,7 +88,7 @@ func TestBoxKeepsFilesOpen(t *testing.T) {
 
 // TestBoxWritesLate: what a server writes between two calls is not lost, and goes with the next one.
 func TestBoxWritesLate(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.scratch = t.TempDir()
 	signal := t.TempDir()
 	h.open(map[string]string{"s": h.server("store", map[string]string{"GO": filepath.Join(signal, "go")})},
@@ -110,7 +110,7 @@ func TestBoxWritesLate(t *testing.T) {
 
 // TestBoxThatNeverRests: a server that goes on writing is looked at while it stands.
 func TestBoxThatNeverRests(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.server("store", nil)}, sandboxedProcess)
 	require.Equal(t, tool.StatusDone, h.call("s__churn", tool.Args{}).Status)
 	for i := range 20 {
@@ -123,7 +123,7 @@ func TestBoxThatNeverRests(t *testing.T) {
 // what is not there.
 func TestBoxIsDown(t *testing.T) {
 	for network, none := range map[bool]bool{false: true, true: false} {
-		h := newHouse(t)
+		h := newGatewaySetup(t)
 		h.open(map[string]string{"s": h.scripted(oneTool)}, `{"s": {"tools": {"x": {"effectClass": "pivot"}}}}`)
 		require.NoError(t, h.gateway.Close())
 		h.config = strings.Replace(h.config, `{"tools"`, fmt.Sprintf(`{"sandbox": {"roots": ["workspace"], "network": %t}, "tools"`, network), 1) // it sees its script no more
@@ -138,7 +138,7 @@ func TestBoxIsDown(t *testing.T) {
 
 // TestBoxIsOne: the server sees nothing beside its roots and what it was given to read; calls have it one after the other.
 func TestBoxIsOne(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	outside := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "store.json"), []byte(`{"a":"secret"}`), 0o644))
 	h.open(map[string]string{"s": h.server("store", nil), "out": strings.Replace(h.server("store", nil), filepath.Join(h.dir, "store.json"), filepath.Join(outside, "store.json"), 1)},
@@ -165,7 +165,7 @@ func TestBoxIsOne(t *testing.T) {
 
 // TestBoxLibrary: reads of a server in the sandbox see its copy of the root as it is, and one that writes fails and leaves nothing.
 func TestBoxLibrary(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	file := filepath.Join(h.dir, "written.txt")
 	entry := strings.Replace(h.server("librarian", map[string]string{"WRITTEN": file}), `"command"`, `"cwd":"`+h.dir+`","command"`, 1)
 	h.open(map[string]string{"s": entry}, sandboxedProcess)

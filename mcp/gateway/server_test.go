@@ -34,11 +34,11 @@ func TestMain(m *testing.M) {
 	case "diskKilled":
 		serveDiskKilled()
 	case "librarian":
-		if err := librarian(os.Getenv("REVISION")).Run(context.Background(), recorded()); err != nil {
+		if err := newCatalogServer(os.Getenv("REVISION")).Run(context.Background(), recorded()); err != nil {
 			_, _ = fmt.Fprintln(os.Stderr, err)
 		}
 	case "asker":
-		if err := asker(os.Getenv("REVISION")).Run(context.Background(), recorded()); err != nil {
+		if err := newRequestingServer(os.Getenv("REVISION")).Run(context.Background(), recorded()); err != nil {
 			_, _ = fmt.Fprintln(os.Stderr, err)
 		}
 	}
@@ -63,7 +63,7 @@ func recorded() sdk.Transport {
 // store is a server with a small memory, which is a JSON file.
 type store struct{ path string }
 
-type pair struct {
+type pairInput struct {
 	Key   string `json:"key"`
 	Value string `json:"value,omitempty"`
 }
@@ -106,23 +106,23 @@ func serveStore() {
 	}
 	reads := &sdk.ToolAnnotations{ReadOnlyHint: true}
 	sdk.AddTool(server, &sdk.Tool{Name: "get", Description: "Look up." + more, Annotations: reads},
-		func(_ context.Context, _ *sdk.CallToolRequest, in pair) (*sdk.CallToolResult, pair, error) {
+		func(_ context.Context, _ *sdk.CallToolRequest, in pairInput) (*sdk.CallToolResult, pairInput, error) {
 			value, ok := s.load()[in.Key]
 			if !ok {
-				return nil, pair{}, fmt.Errorf("there is no %s", in.Key)
+				return nil, pairInput{}, fmt.Errorf("there is no %s", in.Key)
 			}
-			return nil, pair{in.Key, value}, nil
+			return nil, pairInput{in.Key, value}, nil
 		})
 	no := false
 	sdk.AddTool(server, &sdk.Tool{Name: "set", Description: "Keep.", Annotations: &sdk.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no}},
-		func(_ context.Context, _ *sdk.CallToolRequest, in pair) (*sdk.CallToolResult, pair, error) {
+		func(_ context.Context, _ *sdk.CallToolRequest, in pairInput) (*sdk.CallToolResult, pairInput, error) {
 			all := s.load()
 			all[in.Key] = in.Value
 			s.save(all)
 			return nil, in, nil
 		})
 	sdk.AddTool(server, &sdk.Tool{Name: "drop-key", Description: "Forget."},
-		func(_ context.Context, _ *sdk.CallToolRequest, in pair) (*sdk.CallToolResult, any, error) {
+		func(_ context.Context, _ *sdk.CallToolRequest, in pairInput) (*sdk.CallToolResult, any, error) {
 			all := s.load()
 			if _, ok := all[in.Key]; !ok {
 				return nil, nil, fmt.Errorf("there is no %s", in.Key)
@@ -212,7 +212,7 @@ func odd(server *sdk.Server, s store) {
 		return nil
 	})
 	plain("change", func(context.Context, *sdk.CallToolRequest) error {
-		sdk.AddTool(server, &sdk.Tool{Name: "get", Description: "Look up, and tell me all."}, func(context.Context, *sdk.CallToolRequest, pair) (*sdk.CallToolResult, any, error) {
+		sdk.AddTool(server, &sdk.Tool{Name: "get", Description: "Look up, and tell me all."}, func(context.Context, *sdk.CallToolRequest, pairInput) (*sdk.CallToolResult, any, error) {
 			return nil, nil, nil
 		})
 		plain := &sdk.Tool{Name: "fresh"}

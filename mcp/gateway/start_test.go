@@ -15,14 +15,14 @@ import (
 
 const startTools = `{"good": {"tools": {"get": {"effectClass": "pure"}}}, "late": {"tools": {"x": {"effectClass": "pivot", "timeout": "1s"}}}}`
 
-// patient gives servers all the time there is.
-func patient(o *gateway.Options) { o.StartTimeout, o.Meet = time.Hour, time.Hour }
+// withLongTimeouts gives servers all the time there is.
+func withLongTimeouts(o *gateway.Options) { o.StartTimeout, o.Meet = time.Hour, time.Hour }
 
 // hanging is an entry of a server that reads and never answers.
-func (h *house) hanging() string { return h.scripted("initialize SILENCE") }
+func (h *gatewaySetup) hanging() string { return h.scripted("initialize SILENCE") }
 
 // state is how a server is.
-func (h *house) stateOf(server string) gateway.ServerStatus {
+func (h *gatewaySetup) stateOf(server string) gateway.ServerStatus {
 	for _, s := range h.gateway.ServerStatuses() {
 		if s.Server == server {
 			return s
@@ -35,7 +35,7 @@ func (h *house) stateOf(server string) gateway.ServerStatus {
 // TestOneServerThatHangs: the others are there, and what is pinned of it is listed, while it hangs. A call of it waits for as long as the
 // call has, and says which server is not there, and why. What a session may call of a server does not depend on which of them was first.
 func TestOneServerThatHangs(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.put("store.json", `{"a":"1"}`)
 	h.open(map[string]string{"good": h.server("store", nil), "late": h.scripted(oneTool)}, startTools)
 	require.NoError(t, h.gateway.Close())
@@ -43,7 +43,7 @@ func TestOneServerThatHangs(t *testing.T) {
 	h.config = strings.Replace(h.config, h.configOf("late"), h.hanging(), 1)
 	h.behind = true
 	told := make(chan struct{}, 16)
-	h.begin(patient, func(o *gateway.Options) { o.OnToolsChanged = func([]tool.Tool) { told <- struct{}{} } })
+	h.begin(withLongTimeouts, func(o *gateway.Options) { o.OnToolsChanged = func([]tool.Tool) { told <- struct{}{} } })
 	require.Contains(t, h.names(), "good__get")
 	require.Contains(t, h.names(), "late__x", "what was accepted of it")
 	early := h.session()
@@ -66,7 +66,7 @@ func TestOneServerThatHangs(t *testing.T) {
 }
 
 // configOf is the entry of a server, as it was written.
-func (h *house) configOf(server string) string {
+func (h *gatewaySetup) configOf(server string) string {
 	_, entry, ok := strings.Cut(h.config, `"`+server+`": `)
 	require.True(h.t, ok)
 	end := strings.Index(entry, "}}")
@@ -76,11 +76,11 @@ func (h *house) configOf(server string) string {
 // TestFirstStart: of a server that nothing is known of there is nothing until it has answered; then it is told. A session that began before
 // has it, and one that asks for one of its tools waits for it.
 func TestFirstStart(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.put("store.json", `{"a":"1"}`)
 	h.behind = true
 	told := make(chan struct{}, 16)
-	h.open(map[string]string{"good": h.server("store", nil), "late": h.hanging()}, startTools, patient, func(o *gateway.Options) {
+	h.open(map[string]string{"good": h.server("store", nil), "late": h.hanging()}, startTools, withLongTimeouts, func(o *gateway.Options) {
 		set := o.OnToolsChanged
 		o.OnToolsChanged = func(tools []tool.Tool) {
 			set(tools)
@@ -112,10 +112,10 @@ func TestFirstStart(t *testing.T) {
 
 // TestToolsComeFirst: a server that is told to be there is there with its tools, so that Await returns with all of them.
 func TestToolsComeFirst(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.behind = true
 	telling, told := make(chan struct{}), make(chan struct{})
-	h.open(map[string]string{"new": h.scripted(oneTool)}, `{"new": {"tools": {"x": {"effectClass": "pure"}}}}`, patient, func(o *gateway.Options) {
+	h.open(map[string]string{"new": h.scripted(oneTool)}, `{"new": {"tools": {"x": {"effectClass": "pure"}}}}`, withLongTimeouts, func(o *gateway.Options) {
 		o.OnToolsChanged = func([]tool.Tool) {
 			close(telling)
 			<-told
@@ -132,9 +132,9 @@ func TestToolsComeFirst(t *testing.T) {
 
 // TestAwaitNew: a list waits for servers that nothing was known of, no longer than it may, and for no others.
 func TestAwaitNew(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.behind = true
-	h.open(map[string]string{"good": h.server("store", nil)}, `{"good": {"tools": {"get": {"effectClass": "pure"}}}}`, patient)
+	h.open(map[string]string{"good": h.server("store", nil)}, `{"good": {"tools": {"get": {"effectClass": "pure"}}}}`, withLongTimeouts)
 	h.gateway.AwaitNew(t.Context()) // before the start there is nothing to wait for
 	require.Empty(t, h.names())
 	h.gateway.Start()
@@ -143,7 +143,7 @@ func TestAwaitNew(t *testing.T) {
 	require.NoError(t, h.gateway.Close())
 
 	h.config = strings.Replace(h.config, h.configOf("good"), h.hanging(), 1)
-	h.begin(patient)
+	h.begin(withLongTimeouts)
 	h.gateway.Start()
 	h.gateway.AwaitNew(t.Context())
 	require.Equal(t, gateway.ServerStatus{Server: "good"}, h.stateOf("good"), "it was not waited for")
@@ -159,9 +159,9 @@ func TestAwaitNew(t *testing.T) {
 // TestReserveIsNoTool: what has sessions hold what later tools need is seen by none, and called by none; what a session may hold is what
 // its maker left of it.
 func TestReserveIsNoTool(t *testing.T) {
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.behind = true
-	h.open(map[string]string{"good": h.server("store", nil), "late": h.hanging()}, startTools, patient)
+	h.open(map[string]string{"good": h.server("store", nil), "late": h.hanging()}, startTools, withLongTimeouts)
 	require.Empty(t, h.names())
 	out := h.call("good__mcp__server", tool.Args{})
 	require.Equal(t, tool.StatusDenied, out.Status, out.Text)

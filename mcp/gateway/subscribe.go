@@ -25,10 +25,10 @@ func (g *Gateway) Subscribe(ctx context.Context, uri string) (end func(), err er
 type updateQueue struct {
 	mu      sync.Mutex // never held across a wait
 	some    map[string]bool
-	telling bool
+	sending bool
 }
 
-func (n *updateQueue) tell(uri string, to func(uri string)) {
+func (n *updateQueue) send(uri string, to func(uri string)) {
 	if to == nil {
 		return
 	}
@@ -38,8 +38,8 @@ func (n *updateQueue) tell(uri string, to func(uri string)) {
 		n.some = map[string]bool{}
 	}
 	n.some[uri] = true
-	if !n.telling {
-		n.telling = true
+	if !n.sending {
+		n.sending = true
 		go n.all(to)
 	}
 }
@@ -49,7 +49,7 @@ func (n *updateQueue) all(to func(uri string)) {
 		n.mu.Lock()
 		some := n.some
 		n.some = nil
-		n.telling = len(some) > 0
+		n.sending = len(some) > 0
 		n.mu.Unlock()
 		if len(some) == 0 {
 			return

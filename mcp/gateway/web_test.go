@@ -35,7 +35,7 @@ func TestByURL(t *testing.T) {
 					handler.ServeHTTP(w, r)
 				}))
 				t.Cleanup(listener.Close) // once the gateway has left
-				h := newHouse(t)
+				h := newGatewaySetup(t)
 				h.open(map[string]string{"far": fmt.Sprintf(`{"type": "http", "url": %q, "headers": {"X-Key": "k"}}`, listener.URL)}, `{"far": {"tools": {"echo": {"effectClass": "pure"}}}}`)
 				out := h.call("far__echo", tool.Args{"text": "hi"})
 				require.Equal(t, tool.StatusDone, out.Status, "%s %v", out.Text, h.gateway.ServerStatuses())
@@ -49,12 +49,12 @@ func TestByURL(t *testing.T) {
 
 // TestByStream: a server of the transport that the revision 2024-11-05 has.
 func TestByStream(t *testing.T) {
-	server := asker("")
+	server := newRequestingServer("")
 	handler := sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close) // once the gateway has left
-	h := newHouse(t)
-	h.open(map[string]string{"s": fmt.Sprintf(`{"type": "sse", "url": %q}`, listener.URL)}, askerTools)
+	h := newGatewaySetup(t)
+	h.open(map[string]string{"s": fmt.Sprintf(`{"type": "sse", "url": %q}`, listener.URL)}, requestingTools)
 	cs := h.client(h.serve(), modern, "Ann", func(string) {})
 	for tool, want := range map[string]string{"echo": "w", "person": "w: accept Ann"} {
 		got, err := ask(t.Context(), cs, tool, "w")
@@ -71,7 +71,7 @@ func TestRedirect(t *testing.T) {
 	t.Cleanup(other.Close) // once the gateway has left
 	listener := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	t.Cleanup(listener.Close) // once the gateway has left
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"far": fmt.Sprintf(`{"url": %q}`, listener.URL)}, "")
 	require.False(t, h.gateway.ServerStatuses()[0].Connected)
 	require.Contains(t, h.gateway.ServerStatuses()[0].Why, "the server redirects")
@@ -90,7 +90,7 @@ func TestElsewhere(t *testing.T) {
 		<-r.Context().Done()                      // it stays, so that the end of the stream is not what is heard first
 	}))
 	t.Cleanup(listener.Close) // once the gateway has left
-	h := newHouse(t)
+	h := newGatewaySetup(t)
 	h.open(map[string]string{"far": fmt.Sprintf(`{"type": "sse", "url": %q, "headers": {"X-Key": "k"}}`, listener.URL)}, "")
 	require.False(t, h.gateway.ServerStatuses()[0].Connected)
 	require.False(t, told.Load())

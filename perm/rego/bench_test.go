@@ -46,7 +46,7 @@ func unindexedRules(n int) string {
 
 func uncached(b *testing.B, text string) *rego.Engine {
 	b.Helper()
-	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient, CacheSize: -1})
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: longTimeout, CacheSize: -1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 	source := rego.Source{FS: policies.Workspace()}
 	for name, memo := range map[string]int{"fresh": -1, "memoised": 0} {
-		e, err := rego.New(rego.Options{Sources: []rego.Source{source}, CacheSize: memo, Timeout: patient})
+		e, err := rego.New(rego.Options{Sources: []rego.Source{source}, CacheSize: memo, Timeout: longTimeout})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestCacheRatio(t *testing.T) {
 	for _, n := range []int{10, 100, 1000} {
 		for name, text := range map[string]string{"indexed": rules(n, indexed), "unindexed": unindexedRules(n)} {
 			memoised := engine(t, text)
-			fresh, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient, CacheSize: -1})
+			fresh, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: longTimeout, CacheSize: -1})
 			require.NoError(t, err)
 			slow, fast := evalSlots(t, fresh, memoised)
 			t.Logf("%4d rules, %-9s fresh %8v, memoised %7v, ratio %.1f", n, name, slow, fast, float64(slow)/float64(fast))

@@ -84,7 +84,7 @@ func TestCases(t *testing.T) {
 // decisions returns the text of every .want file.
 func (a archive) decisions(t *testing.T) map[string]string {
 	t.Helper()
-	o := rego.Options{Modules: map[string]string{}, Timeout: patient}
+	o := rego.Options{Modules: map[string]string{}, Timeout: longTimeout}
 	for name, text := range a.files {
 		if strings.HasSuffix(name, ".rego") {
 			o.Modules[name] = text

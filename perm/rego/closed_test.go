@@ -60,7 +60,7 @@ func TestFailuresDeny(t *testing.T) {
 func TestSteps(t *testing.T) {
 	for name, text := range loops() {
 		t.Run(name, func(t *testing.T) {
-			e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Steps: 20_000, Timeout: patient})
+			e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Steps: 20_000, Timeout: longTimeout})
 			require.NoError(t, err)
 			d, err := e.Decide(context.Background(), request())
 			require.ErrorIs(t, err, rego.ErrSteps)
@@ -81,7 +81,7 @@ func TestSteps(t *testing.T) {
 // TestStepsByDefault checks that the default bound ends a policy that never
 // ends.
 func TestStepsByDefault(t *testing.T) {
-	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": loops()["loop"]}, Timeout: patient})
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": loops()["loop"]}, Timeout: longTimeout})
 	require.NoError(t, err)
 	_, err = e.Decide(context.Background(), request())
 	require.ErrorIs(t, err, rego.ErrSteps)
@@ -94,7 +94,7 @@ func TestPacksTakeFewSteps(t *testing.T) {
 	for i := range sources {
 		sources[i].NoTests = true
 	}
-	e, err := rego.New(rego.Options{Sources: sources, Steps: rego.DefaultSteps / 1000, Timeout: patient})
+	e, err := rego.New(rego.Options{Sources: sources, Steps: rego.DefaultSteps / 1000, Timeout: longTimeout})
 	require.NoError(t, err)
 	decide(t, e, request())
 }

@@ -65,18 +65,18 @@ func TestEveryComposition(t *testing.T) {
 	require.Len(t, seen, 4)
 }
 
-type asking struct {
+type askingEngine struct {
 	class   string
 	purpose perm.Purpose
 }
 
 // asked returns the requests for a combination: a call of either kind and
 // another purpose, in rotation. The long mode returns all of them.
-func asked(bits int) []asking {
-	all := []asking{{"reversible", perm.PurposeRun}, {"pivot", perm.PurposeRun}, {"pivot", perm.PurposeVerify}, {"pivot", perm.PurposeList}}
+func asked(bits int) []askingEngine {
+	all := []askingEngine{{"reversible", perm.PurposeRun}, {"pivot", perm.PurposeRun}, {"pivot", perm.PurposeVerify}, {"pivot", perm.PurposeList}}
 	switch {
 	case statcheck.Whole():
-		return append(all, asking{"reversible", perm.PurposeVerify}, asking{"reversible", perm.PurposeList})
+		return append(all, askingEngine{"reversible", perm.PurposeVerify}, askingEngine{"reversible", perm.PurposeList})
 	case mathbits.OnesCount(uint(bits))%2 == 0:
 		return all[:3]
 	default:

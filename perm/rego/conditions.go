@@ -26,7 +26,7 @@ func (l *lint) conditions(rule *ast.Rule) {
 		l.recent(e, loc)
 		l.globbed(e, loc)
 		l.starred(e, loc)
-		l.turned(e, loc)
+		l.checkSwappedArguments(e, loc)
 		l.differsFromOne(e, loc, uses)
 		l.root(e, loc)
 		l.method(e, loc)

@@ -31,7 +31,7 @@ func TestDataFiles(t *testing.T) {
 		"teams/red/data.json": `{"tools":[{"name":"b"}]}`,
 		"fixture.json":        `no data: it has another name`,
 	}
-	e, err := rego.New(rego.Options{Sources: []rego.Source{dataTree(files)}, Data: map[string]any{"more": 1}, Timeout: patient})
+	e, err := rego.New(rego.Options{Sources: []rego.Source{dataTree(files)}, Data: map[string]any{"more": 1}, Timeout: longTimeout})
 	require.NoError(t, err)
 	for name, want := range map[string]perm.Effect{"a": perm.Allow, "b": perm.Allow, "c": perm.Deny} {
 		r := request()
@@ -41,7 +41,7 @@ func TestDataFiles(t *testing.T) {
 	// If a glob names a file, its name does not matter.
 	s := dataTree(map[string]string{"list.json": `{"allowed":["c"],"teams":{"red":{"tools":[]}}}`})
 	s.Globs = []string{"*.rego", "*.json"}
-	e, err = rego.New(rego.Options{Sources: []rego.Source{s}, Timeout: patient})
+	e, err = rego.New(rego.Options{Sources: []rego.Source{s}, Timeout: longTimeout})
 	require.NoError(t, err)
 	r := request()
 	r.Tool.Name = "c"

@@ -135,7 +135,7 @@ func randomRequest(rnd *rand.Rand) perm.Request {
 func randomEngine(t *testing.T, text string) *rego.Engine {
 	t.Helper()
 	e, err := rego.New(rego.Options{
-		Modules: map[string]string{"p.rego": text}, Data: map[string]any{"table": map[string]any{"a": 1, "b": 2}}, Timeout: patient,
+		Modules: map[string]string{"p.rego": text}, Data: map[string]any{"table": map[string]any{"a": 1, "b": 2}}, Timeout: longTimeout,
 	})
 	require.NoError(t, err, text)
 	return e

@@ -121,7 +121,7 @@ func TestCacheNeverKeepsFailures(t *testing.T) {
 
 func TestCacheIsBounded(t *testing.T) {
 	text := control + `deny contains "x" if input.call.args.n == "x"`
-	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient, CacheSize: 3})
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: longTimeout, CacheSize: 3})
 	require.NoError(t, err)
 	r := request()
 	for i := range 10 {
@@ -135,7 +135,7 @@ func TestCacheIsBounded(t *testing.T) {
 	require.Equal(t, perm.Allow, decide(t, e, r).Effect())
 	require.Zero(t, rego.Remembered(e), "a long argument would take too much")
 
-	e, err = rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient, CacheSize: -1})
+	e, err = rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: longTimeout, CacheSize: -1})
 	require.NoError(t, err)
 	require.Equal(t, perm.Allow, decide(t, e, r).Effect())
 }

@@ -39,7 +39,7 @@ func check(list []inputField, p *plan, r *perm.Request) error {
 func (d *document) tools(r *perm.Request) *ast.Term {
 	tools := make([]field, 0, len(r.Session.Tools))
 	for name, t := range r.Session.Tools {
-		tools = append(tools, field{ast.StringTerm(name), d.toolTally(t)})
+		tools = append(tools, field{ast.StringTerm(name), d.toolCountsTerm(t)})
 	}
 	return d.object(tools...)
 }
@@ -52,19 +52,19 @@ func (d *document) recent(r *perm.Request) *ast.Term {
 	return ast.ArrayTerm(recent...)
 }
 
-func (d *document) toolTally(t perm.ToolCounts) *ast.Term {
-	fields := d.tally(t.Counts)
+func (d *document) toolCountsTerm(t perm.ToolCounts) *ast.Term {
+	fields := d.countsFields(t.Counts)
 	if len(t.Windows) > 0 {
 		windows := make([]field, 0, len(t.Windows))
 		for name, w := range t.Windows {
-			windows = append(windows, field{ast.StringTerm(name), d.object(d.tally(w)...)})
+			windows = append(windows, field{ast.StringTerm(name), d.object(d.countsFields(w)...)})
 		}
 		fields = append(fields, d.is(kWindows, d.object(windows...)))
 	}
 	return d.object(fields...)
 }
 
-func (d *document) tally(t perm.Counts) []field {
+func (d *document) countsFields(t perm.Counts) []field {
 	fields := append(make([]field, 0, 6),
 		d.number(kRun, t.Run), d.number(kDenied, t.Denied),
 		d.number(kFailed, t.Failed), d.number(kInFlight, t.InFlight),

@@ -95,14 +95,14 @@ func TestTablesThatStay(t *testing.T) {
 		`deny contains "x" if { some x in data.nested["1"]; input.tool.name == x }`:                                                                        1,
 		`deny contains "x" if { data.nested[input.tool.version][_] == input.tool.name }`:                                                                   1,
 	} {
-		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control + rule}, Data: data, Timeout: patient})
+		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control + rule}, Data: data, Timeout: longTimeout})
 		require.NoError(t, err, rule)
 		_, evaluated := rego.Rules(e, "deny")
 		require.Equal(t, becomes, evaluated, rule)
 	}
 	e, err := rego.New(rego.Options{Modules: map[string]string{
 		"p.rego": control + "deny contains \"x\" if what == input.tool.name\nwhat := row.name if { some row in data.rows; row.pre == input.tool.version }",
-	}, Data: data, Timeout: patient})
+	}, Data: data, Timeout: longTimeout})
 	require.NoError(t, err)
 	r := request()
 	r.Tool.Name, r.Tool.Version = "a", "s"

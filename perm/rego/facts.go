@@ -124,7 +124,7 @@ func (l *lint) call(out *facts, e *ast.Expr, loc *ast.Location) {
 	case name == "internal.member_2":
 		if s := l.one(ops[0]); s != nil {
 			if values, ok := l.texts(ops[1]); ok {
-				out.list = append(out.list, said(s.path, values, loc))
+				out.list = append(out.list, inputFact(s.path, values, loc))
 				return
 			}
 		}
@@ -151,7 +151,7 @@ func (l *lint) one(t *ast.Term) *shape {
 	return s
 }
 
-func said(path string, values []string, loc *ast.Location) fact {
+func inputFact(path string, values []string, loc *ast.Location) fact {
 	return fact{path: path, values: values, why: "input." + path + " is " + alternatives(values), at: loc, own: true}
 }
 
@@ -166,7 +166,7 @@ func (l *lint) equal(out *facts, place, with *ast.Term, loc *ast.Location) bool 
 	if s == nil || !constant {
 		return false
 	}
-	out.list = append(out.list, said(s.path, []string{string(text)}, loc))
+	out.list = append(out.list, inputFact(s.path, []string{string(text)}, loc))
 	return true
 }
 

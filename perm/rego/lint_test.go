@@ -12,7 +12,7 @@ import (
 // warned returns the warnings of the control and one more text.
 func warned(t *testing.T, text string, tools ...rego.Tool) string {
 	t.Helper()
-	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control + text}, Timeout: patient, Data: map[string]any{
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control + text}, Timeout: longTimeout, Data: map[string]any{
 		"on": true, "a": map[string]any{"twin": 1}, "b": map[string]any{"twin": 2}, "names": []any{"x"}, "pairs": []any{map[string]any{}},
 	}})
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestComparisonsThatNeverHold(t *testing.T) {
 		`"x" == input.principal.roles`:                             "write VALUE in LIST",
 	} {
 		t.Run(condition, func(t *testing.T) {
-			_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": of(condition)}, Timeout: patient, Data: map[string]any{
+			_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": of(condition)}, Timeout: longTimeout, Data: map[string]any{
 				"a": map[string]any{"twin": 1}, "b": map[string]any{"twin": 2}, "names": []any{"x"}, "pairs": []any{map[string]any{}},
 			}})
 			require.ErrorContains(t, err, want)
@@ -177,7 +177,7 @@ func TestComparisonsThatNeverHold(t *testing.T) {
 		`data.names[input.call.args.n] == "x"`, `input.tool.name in helper`,
 	} {
 		t.Run(fine, func(t *testing.T) {
-			_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": of(fine) + "\nhelper := {\"a\"}\n"}, Timeout: patient, Data: map[string]any{
+			_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": of(fine) + "\nhelper := {\"a\"}\n"}, Timeout: longTimeout, Data: map[string]any{
 				"names": []any{"x"}, "none": []any{}, "on": true,
 			}})
 			require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestComparisonsThatNeverHold(t *testing.T) {
 // TestInputOfTests checks that a test must not set a field that no input has.
 func TestInputOfTests(t *testing.T) {
 	of := func(test string) error {
-		e, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{"p.rego": control, "p_test.rego": "package remit_test\n\n" + test}})
+		e, err := rego.New(rego.Options{Timeout: longTimeout, Modules: map[string]string{"p.rego": control, "p_test.rego": "package remit_test\n\n" + test}})
 		require.NoError(t, err)
 		_, err = e.Test(t.Context())
 		return err

@@ -10,12 +10,12 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// patient is a timeout that a busy machine does not reach.
-const patient = time.Minute
+// longTimeout is a timeout that a busy machine does not reach.
+const longTimeout = time.Minute
 
 // load creates an engine from one module.
 func load(text string) (*rego.Engine, error) {
-	return rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient})
+	return rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: longTimeout})
 }
 
 // control is a policy that loads and allows everything. Each broken policy

@@ -43,7 +43,7 @@ func TestUndefinedNames(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control + tt.text}, Data: data, Timeout: patient})
+			_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control + tt.text}, Data: data, Timeout: longTimeout})
 			var bad *rego.LoadError
 			require.ErrorAs(t, err, &bad)
 			require.Len(t, bad.Problems, 1, "%v", err)
@@ -83,7 +83,7 @@ func TestDefinedNames(t *testing.T) {
 		"made below":       "deny contains \"x\" if data.switches.off with data.switches.off as false",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := rego.New(rego.Options{Data: data, Timeout: patient, Modules: map[string]string{
+			_, err := rego.New(rego.Options{Data: data, Timeout: longTimeout, Modules: map[string]string{
 				"p.rego": control + text,
 				"t.rego": "package team\n\nblocked contains \"x\" if input.call.declared\n\ntable := {k: v | some k, v in {\"a\": {\"b\": 1}}}\n",
 			}})
@@ -105,11 +105,11 @@ func TestLibWithoutSource(t *testing.T) {
 	for _, n := range e.SlowRules() {
 		require.Equal(t, "p.rego:5", n.At)
 	}
-	explicit, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": policy}, Sources: []rego.Source{{FS: policies.Lib()}}, Timeout: patient})
+	explicit, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": policy}, Sources: []rego.Source{{FS: policies.Lib()}}, Timeout: longTimeout})
 	require.NoError(t, err)
 	require.Equal(t, explicit.Revision(), e.Revision(), "the library is part of what decides")
 
-	own, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{"p.rego": policy, "lib.rego": "package remit.lib\n\nchanges if false\n"}})
+	own, err := rego.New(rego.Options{Timeout: longTimeout, Modules: map[string]string{"p.rego": policy, "lib.rego": "package remit.lib\n\nchanges if false\n"}})
 	require.NoError(t, err)
 	require.Equal(t, perm.Deny, decide(t, own, r).Effect(), "a policy's own package of that name counts")
 	without, err := load(control)
@@ -121,7 +121,7 @@ func TestLibWithoutSource(t *testing.T) {
 // policy.
 func TestLibInTests(t *testing.T) {
 	test := "package remit_test\n\nimport data.remit.lib\n\ntest_lib if lib.looks with input as {\"access\": {\"action\": \"read\"}}\n"
-	e, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{"p.rego": control, "p_test.rego": test}})
+	e, err := rego.New(rego.Options{Timeout: longTimeout, Modules: map[string]string{"p.rego": control, "p_test.rego": test}})
 	require.NoError(t, err)
 	alone, err := load(control)
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestLibInTests(t *testing.T) {
 // TestUndefinedNamesInTests checks tests of undefined names, which otherwise
 // hold.
 func TestUndefinedNamesInTests(t *testing.T) {
-	e, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{
+	e, err := rego.New(rego.Options{Timeout: longTimeout, Modules: map[string]string{
 		"p.rego":      control,
 		"p_test.rego": "package remit_test\n\ntest_none if not \"x\" in data.remit.denny with input as {}\n\ntest_made if data.a.b with data.a as {\"b\": 1}\n",
 	}})
@@ -151,7 +151,7 @@ func TestUndefinedNamesInTests(t *testing.T) {
 // TestPackBesideRules checks that coverage omits the files of a source with
 // NoTests.
 func TestPackBesideRules(t *testing.T) {
-	e, err := rego.New(rego.Options{Timeout: patient, Sources: []rego.Source{
+	e, err := rego.New(rego.Options{Timeout: longTimeout, Sources: []rego.Source{
 		{FS: policies.Flow(), Prefix: policies.Prefix, NoTests: true},
 		{FS: fstest.MapFS{"p.rego": {Data: []byte(control)}, "p_test.rego": {Data: []byte("package remit_test\n\ntest_all if \"all\" in data.remit.allow\n")}}},
 	}})

@@ -44,8 +44,8 @@ func TestSourceProblems(t *testing.T) {
 		"twice":           {[]rego.Source{{FS: tree()}, {FS: fstest.MapFS{"base/deny.rego": {Data: []byte("package remit\n")}}}}, "two sources have a file of this name"},
 		"nothing at all":  {nil, "the policy defines no rule"},
 		"no policy files": {[]rego.Source{{FS: fstest.MapFS{"a.txt": {}}}}, "the policy defines no rule"},
-		"broken listing":  {[]rego.Source{{FS: brokenFS{tree(), "."}}}, "cannot be listed"},
-		"broken file":     {[]rego.Source{{FS: brokenFS{tree(), "base/deny.rego"}}}, "base/deny.rego: the file cannot be read: open base/deny.rego: broken disk"},
+		"broken listing":  {[]rego.Source{{FS: failingFS{tree(), "."}}}, "cannot be listed"},
+		"broken file":     {[]rego.Source{{FS: failingFS{tree(), "base/deny.rego"}}}, "base/deny.rego: the file cannot be read: open base/deny.rego: broken disk"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := rego.Load(tt.sources...)
@@ -56,13 +56,13 @@ func TestSourceProblems(t *testing.T) {
 	}
 }
 
-// brokenFS fails at one path.
-type brokenFS struct {
+// failingFS fails at one path.
+type failingFS struct {
 	fs.FS
 	path string
 }
 
-func (b brokenFS) Open(name string) (fs.File, error) {
+func (b failingFS) Open(name string) (fs.File, error) {
 	if name == b.path {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("broken disk")}
 	}

@@ -16,7 +16,7 @@ import (
 
 func reloader(t *testing.T, tree fstest.MapFS) *rego.Reloader {
 	t.Helper()
-	r, err := rego.NewReloader(context.Background(), rego.Options{Sources: []rego.Source{{FS: tree}}, Timeout: patient})
+	r, err := rego.NewReloader(context.Background(), rego.Options{Sources: []rego.Source{{FS: tree}}, Timeout: longTimeout})
 	require.NoError(t, err)
 	return r
 }
@@ -29,7 +29,7 @@ func TestReload(t *testing.T) {
 	}
 	write("p.rego", control)
 	ctx := context.Background()
-	r, err := rego.NewReloader(ctx, rego.Options{Sources: []rego.Source{{FS: os.DirFS(dir), Prefix: "mine/"}}, Timeout: patient})
+	r, err := rego.NewReloader(ctx, rego.Options{Sources: []rego.Source{{FS: os.DirFS(dir), Prefix: "mine/"}}, Timeout: longTimeout})
 	require.NoError(t, err)
 	require.Equal(t, perm.Allow, decide(t, r, request()).Effect())
 	first := r.Engine()
@@ -104,7 +104,7 @@ func TestReloadsAtOnce(t *testing.T) {
 	}
 	write(0)
 	ctx := context.Background()
-	r, err := rego.NewReloader(ctx, rego.Options{Sources: []rego.Source{{FS: os.DirFS(dir)}}, Timeout: patient})
+	r, err := rego.NewReloader(ctx, rego.Options{Sources: []rego.Source{{FS: os.DirFS(dir)}}, Timeout: longTimeout})
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for i := range 12 {
@@ -129,7 +129,7 @@ func TestNoTests(t *testing.T) {
 		"p_test.rego": {Data: []byte("package remit_p_test\n\ntest_free if count(data.remit.deny) == 0\n")},
 	}
 	mine := map[string]string{"mine.rego": "package remit\ndeny contains \"closed\"\nensure contains \"never\" if false"}
-	o := rego.Options{Modules: mine, Sources: []rego.Source{{FS: pack, Prefix: "builtin:"}}, Timeout: patient}
+	o := rego.Options{Modules: mine, Sources: []rego.Source{{FS: pack, Prefix: "builtin:"}}, Timeout: longTimeout}
 	_, err := rego.NewReloader(context.Background(), o)
 	require.ErrorContains(t, err, "builtin:p_test.rego:3")
 	o.Sources[0].NoTests = true

@@ -21,7 +21,7 @@ func generation(t *testing.T, n int) *rego.Engine {
 %s contains "gen %d" if input.access.action in {"write", "read", "list"}
 hint contains word if { some word in data.words; some role in input.principal.roles; role in data.roles }
 `, effect, n),
-	}, Data: map[string]any{"words": []string{fmt.Sprintf("gen %d", n)}, "roles": map[string]any{"a": "dev", "b": "ops"}}, Timeout: patient})
+	}, Data: map[string]any{"words": []string{fmt.Sprintf("gen %d", n)}, "roles": map[string]any{"a": "dev", "b": "ops"}}, Timeout: longTimeout})
 	require.NoError(t, err)
 	return e
 }
@@ -97,7 +97,7 @@ func TestSwapUnderLoad(t *testing.T) {
 func TestSwapDuringADecision(t *testing.T) {
 	slow, err := rego.New(rego.Options{Modules: map[string]string{
 		"slow.rego": "package remit\nallow contains \"old\" if count([1 | some a in numbers.range(1, 60000); a > 0]) == 60000\n",
-	}, Timeout: patient})
+	}, Timeout: longTimeout})
 	require.NoError(t, err)
 	live := rego.NewSwappableEngine(slow)
 	began := make(chan struct{})

@@ -131,7 +131,7 @@ func TestTablesAgree(t *testing.T) {
 			of = of[seed/2 : seed/2+1]
 		}
 		text, data := tablePolicy(rnd, of), randomTables(rnd)
-		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Data: data, Timeout: patient})
+		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Data: data, Timeout: longTimeout})
 		require.NoError(t, err, text)
 		for _, set := range rego.SetNames() {
 			if written, evaluated := rego.Rules(e, set); written != evaluated {
@@ -188,7 +188,7 @@ func tableData(n int) map[string]any {
 
 func tableEngine(t testing.TB, n int) *rego.Engine {
 	t.Helper()
-	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": tableText}, Data: tableData(n), Timeout: patient, CacheSize: -1})
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": tableText}, Data: tableData(n), Timeout: longTimeout, CacheSize: -1})
 	require.NoError(t, err)
 	return e
 }

@@ -41,9 +41,9 @@ func (*lint) globFor(s *shape, text string) string {
 	return "write glob.match(" + quote(text) + `, ["` + sep + `"], input.` + s.path + ")"
 }
 
-// turned warns of startswith("x", input.y), whose arguments are in the wrong
+// checkSwappedArguments warns of startswith("x", input.y), whose arguments are in the wrong
 // order, and of glob.match with the separator of host names for a path.
-func (l *lint) turned(e *ast.Expr, loc *ast.Location) {
+func (l *lint) checkSwappedArguments(e *ast.Expr, loc *ast.Location) {
 	name, ops := callName(e), e.Operands()
 	switch name {
 	case "startswith", "endswith", "contains":

@@ -48,7 +48,7 @@ func TestTexts(t *testing.T) {
 		})
 	}
 	own := "package remit.lib\nbelow(_, _) := true"
-	_, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{
+	_, err := rego.New(rego.Options{Timeout: longTimeout, Modules: map[string]string{
 		"p.rego": "package remit\n" + lib + `deny contains "x" if lib.below("workspace", "/docs")`, "lib.rego": own,
 	}})
 	require.NoError(t, err, "a library of the policy's own has its own arguments")
@@ -57,7 +57,7 @@ func TestTexts(t *testing.T) {
 // refused returns the error of a policy that does not load.
 func refused(t *testing.T, text string) error {
 	t.Helper()
-	_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: patient})
+	_, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": text}, Timeout: longTimeout})
 	require.Error(t, err)
 	return err
 }
@@ -99,7 +99,7 @@ func TestTextWarnings(t *testing.T) {
 func TestTestsOfSets(t *testing.T) {
 	tests := func(pkg, imports, body string) string {
 		t.Helper()
-		e, err := rego.New(rego.Options{Timeout: patient, Modules: map[string]string{
+		e, err := rego.New(rego.Options{Timeout: longTimeout, Modules: map[string]string{
 			"p.rego": control, "p_test.rego": "package " + pkg + "\n" + imports + "\ntest_x if { " + body + " }",
 		}})
 		require.NoError(t, err)

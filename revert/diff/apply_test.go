@@ -19,7 +19,7 @@ import (
 // side is a file before or after: nothing, a link, or content with mode bits.
 type side struct{ mode, content, link string }
 
-func (s side) sight() diff.ResourceVersion {
+func (s side) resourceVersion() diff.ResourceVersion {
 	switch {
 	case s.link != "":
 		return diff.ResourceVersion{Type: "link", Target: s.link}
@@ -97,7 +97,7 @@ func TestGitAppliesThePatch(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			for _, name := range names {
-				d := diff.Delta{Resource: name, Before: tt[0].sight(), After: tt[1].sight()}
+				d := diff.Delta{Resource: name, Before: tt[0].resourceVersion(), After: tt[1].resourceVersion()}
 				made, err := d.Text(t.Context(), name)
 				require.NoError(t, err)
 				patch := made.Patch + "dir d created, mode 0755\ntransaction t_1, committed: 1 change, 1 line added, 1 line removed\n"

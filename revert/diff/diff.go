@@ -79,7 +79,7 @@ func (s Source) Of(ctx context.Context, id string) (Diff, error) {
 		effects, d.Erased, err = s.undone(ctx, t, d.Call)
 	} else {
 		effects, err = s.done(ctx, t, calls)
-		d.Untracked, d.Held, d.Erased = unseen(calls), held(t, calls), erased(calls)
+		d.Untracked, d.Held, d.Erased = untrackedCalls(calls), held(t, calls), erased(calls)
 	}
 	if err != nil {
 		return d, err
@@ -226,7 +226,7 @@ func restored(begun *record.Reverting, ended *record.Reverted) (steps []effect.S
 	return steps
 }
 
-func unseen(calls []*revert.Call) []UntrackedCall {
+func untrackedCalls(calls []*revert.Call) []UntrackedCall {
 	var out []UntrackedCall
 	for _, c := range calls {
 		if c.Phase != revert.PhaseErased && c.HasEffects() && !c.Confined() && c.Class() != effect.Pure {

@@ -129,7 +129,7 @@ func (v valueStore) Apply(_ context.Context, s effect.Step, _ journal.ContentSto
 	return effect.Result{Resource: s.Change.Resource, Outcome: effect.Restored}
 }
 
-func sight(t effect.Token) diff.ResourceVersion {
+func resourceVersion(t effect.Token) diff.ResourceVersion {
 	if t == effect.Absent {
 		return diff.ResourceVersion{Token: t}
 	}
@@ -137,7 +137,7 @@ func sight(t effect.Token) diff.ResourceVersion {
 }
 
 func (v valueStore) View(c effect.Change) (before, after diff.ResourceVersion, err error) {
-	before, after = sight(c.Pre), sight(c.Post)
+	before, after = resourceVersion(c.Pre), resourceVersion(c.Post)
 	if len(c.Blobs) > 0 {
 		before.Kept = &c.Blobs[0]
 	}
@@ -145,7 +145,7 @@ func (v valueStore) View(c effect.Change) (before, after diff.ResourceVersion, e
 }
 
 func (v valueStore) Now(_ context.Context, key string) (diff.ResourceVersion, error) {
-	s := sight(v.token(key))
+	s := resourceVersion(v.token(key))
 	if s.Exists() {
 		s.Kept = &effect.BlobRef{Digest: s.Digest, Size: int64(len(v.values[key]))}
 	}
@@ -197,7 +197,7 @@ func done() record.Body { return &record.Done{Output: json.RawMessage("null")} }
 func newTestEnv(t *testing.T) *testEnv {
 	ctx, h := t.Context(), hosttest.New(1)
 	r := &testEnv{vault: valueStore{map[string]string{"a": "old\n", "b": "two\n"}, &faults{left: -1}}, journal: journal.Memory()}
-	rv := &revert.Reverter{Journal: r.journal, Host: h, EnvironmentFor: r.ways}
+	rv := &revert.Reverter{Journal: r.journal, Host: h, EnvironmentFor: r.environment}
 	first := r.begin(t, h, "t_first")
 	r.call(t, first, "c_1", "handles", map[string]string{"a": "new\n", "c": "three\n"}, done())
 	r.call(t, first, "c_2", "trusted", map[string]string{"a": "newer\n"}, done())
@@ -227,7 +227,7 @@ func newTestEnv(t *testing.T) *testEnv {
 	return r
 }
 
-func (r *testEnv) ways(context.Context, string) (revert.Environment, error) {
+func (r *testEnv) environment(context.Context, string) (revert.Environment, error) {
 	if err := r.vault.hit(); err != nil {
 		return revert.Environment{}, err
 	}
@@ -236,7 +236,7 @@ func (r *testEnv) ways(context.Context, string) (revert.Environment, error) {
 
 // shown returns the diff and its texts.
 func (r *testEnv) shown(ctx context.Context, id string) (d diff.Diff, texts []diff.Text, err error) {
-	d, err = diff.Source{Journal: faulty{r.journal, r.vault.faults}, EnvironmentFor: r.ways}.Of(ctx, id)
+	d, err = diff.Source{Journal: faulty{r.journal, r.vault.faults}, EnvironmentFor: r.environment}.Of(ctx, id)
 	for _, delta := range d.Deltas {
 		text, terr := delta.Text(ctx, strings.TrimPrefix(delta.Resource, "/"))
 		err = errors.Join(err, terr)
@@ -297,7 +297,7 @@ func TestDifferences(t *testing.T) {
 	d, _, err := r.shown(t.Context(), "t_first")
 	require.NoError(t, err)
 	require.Equal(t, []diff.UntrackedCall{{Call: "c_2", Tool: "put", Class: effect.Reversible}}, d.Untracked)
-	_, err = diff.Source{Journal: r.journal, EnvironmentFor: r.ways}.Of(t.Context(), "t_none")
+	_, err = diff.Source{Journal: r.journal, EnvironmentFor: r.environment}.Of(t.Context(), "t_none")
 	require.ErrorIs(t, err, journal.ErrNotFound)
 	require.ErrorContains(t, err, "transaction or call t_none")
 }
@@ -314,7 +314,7 @@ func TestDifferenceWithoutAViewer(t *testing.T) {
 	_, err = d.Deltas[0].After.Open(t.Context())
 	require.ErrorIs(t, err, diff.ErrContentGone)
 
-	rv := &revert.Reverter{Journal: r.journal, Host: hosttest.New(2), EnvironmentFor: r.ways}
+	rv := &revert.Reverter{Journal: r.journal, Host: hosttest.New(2), EnvironmentFor: r.environment}
 	_, err = rv.Erase(t.Context(), "c_2", record.Erased{By: "kim", Why: "asked for"})
 	require.NoError(t, err)
 	for i, id := range r.ids {

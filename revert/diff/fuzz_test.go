@@ -14,7 +14,7 @@ import (
 	"github.com/remit-dev/remit/revert/diff"
 )
 
-func sightOf(data []byte) diff.ResourceVersion {
+func resourceVersionOf(data []byte) diff.ResourceVersion {
 	return diff.ResourceVersion{Type: "file", Mode: "0644", Digest: "d" + strconv.Itoa(len(data)) + string(data)}.From(
 		func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
 }
@@ -31,7 +31,7 @@ func FuzzPatch(f *testing.F) {
 	f.Add([]byte("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n"), []byte("0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n"))
 	f.Add([]byte("\r\n\\ No newline at end of file\n"), []byte("\\ No newline at end of file"))
 	f.Fuzz(func(t *testing.T, was, is []byte) {
-		d := diff.Delta{Resource: "file://ws/a", Before: sightOf(was), After: sightOf(is)}
+		d := diff.Delta{Resource: "file://ws/a", Before: resourceVersionOf(was), After: resourceVersionOf(is)}
 		text, err := d.Text(t.Context(), "a")
 		require.NoError(t, err)
 		if text.Binary {
@@ -133,7 +133,7 @@ func FuzzNames(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		d := diff.Delta{Resource: "file://ws/a", Before: sightOf([]byte("a\n")), After: sightOf([]byte("b\n"))}
+		d := diff.Delta{Resource: "file://ws/a", Before: resourceVersionOf([]byte("a\n")), After: resourceVersionOf([]byte("b\n"))}
 		text, err := d.Text(t.Context(), name)
 		require.NoError(t, err)
 		all := strings.Split(text.Patch, "\n")

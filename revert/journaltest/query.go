@@ -79,7 +79,7 @@ func testQuery(t *testing.T, s store) {
 }
 
 func someKinds() []record.Kind {
-	return []record.Kind{record.KindInvalid, record.KindNoted, record.KindSavepoint, record.KindCommitted}
+	return []record.Kind{record.KindInvalid, record.KindRevertNote, record.KindSavepoint, record.KindCommitted}
 }
 
 // fill appends entries with every combination of header fields, in batches of

@@ -64,8 +64,8 @@ func Entry(h record.Header, tool string) record.Entry {
 // queries.
 func entry(h record.Header, n int) record.Entry {
 	switch h.Kind {
-	case record.KindNoted:
-		return seal(h, &record.Noted{Key: "n", Value: json.RawMessage(fmt.Sprint(n))})
+	case record.KindRevertNote:
+		return seal(h, &record.RevertNote{Key: "n", Value: json.RawMessage(fmt.Sprint(n))})
 	case record.KindSavepoint:
 		return seal(h, &record.Savepoint{Name: fmt.Sprint(n)})
 	case record.KindCommitted:

@@ -16,7 +16,7 @@ func KindOf(b Body) Kind { return b.kind() }
 var bodies = func() map[Kind]reflect.Type {
 	types := map[Kind]reflect.Type{}
 	for _, b := range []Body{
-		&Session{}, &Handed{}, &Revoked{}, &Remembered{}, &Labelled{}, &UserProvided{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Approved{}, &Changed{}, &Landed{}, &Noted{},
+		&Session{}, &Delegated{}, &Revoked{}, &Remembered{}, &Labelled{}, &UserProvided{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Approved{}, &Changed{}, &PostVersions{}, &RevertNote{},
 		&State{}, &Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &Nested{}, &NestEnded{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committing{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{}, &Feedback{}, &Accepted{},
 	} {
@@ -35,7 +35,7 @@ func newBody(k Kind) (Body, error) {
 }
 
 func (*Session) kind() Kind      { return KindSession }
-func (*Handed) kind() Kind       { return KindHanded }
+func (*Delegated) kind() Kind    { return KindDelegated }
 func (*Revoked) kind() Kind      { return KindRevoked }
 func (*Remembered) kind() Kind   { return KindRemembered }
 func (*Labelled) kind() Kind     { return KindLabelled }
@@ -51,8 +51,8 @@ func (*Held) kind() Kind         { return KindHeld }
 func (*Dropped) kind() Kind      { return KindDropped }
 func (*Started) kind() Kind      { return KindStarted }
 func (*Changed) kind() Kind      { return KindChanged }
-func (*Landed) kind() Kind       { return KindLanded }
-func (*Noted) kind() Kind        { return KindNoted }
+func (*PostVersions) kind() Kind { return KindPostVersions }
+func (*RevertNote) kind() Kind   { return KindRevertNote }
 func (*State) kind() Kind        { return KindState }
 func (*Done) kind() Kind         { return KindDone }
 func (*Failed) kind() Kind       { return KindFailed }

@@ -203,9 +203,9 @@ type Changed struct {
 	effect.Change
 }
 
-// Landed lists the versions that changes left, for a call that failed and so
+// PostVersions lists the versions that changes left, for a call that failed and so
 // has no Done with them.
-type Landed struct {
+type PostVersions struct {
 	Posts []Post `json:"posts"`
 }
 
@@ -223,8 +223,8 @@ type MaskedFiles struct {
 // Key returns the key of the note that holds it.
 func (MaskedFiles) Key() string { return "remit.unseen" }
 
-// Noted is a note that the tool needs to revert the call.
-type Noted struct {
+// RevertNote is a note that the tool needs to revert the call.
+type RevertNote struct {
 	Key   string          `json:"key"`
 	Value json.RawMessage `json:"value"`
 }

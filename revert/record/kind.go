@@ -6,7 +6,7 @@ type Kind string
 // The kinds of record. A kind is never reused for another meaning.
 const (
 	KindSession      Kind = "session"       // a session was opened
-	KindHanded       Kind = "handed"        // a session delegated part of its grant to another
+	KindDelegated    Kind = "handed"        // a session delegated part of its grant to another
 	KindRevoked      Kind = "revoked"       // a person revoked a grant
 	KindRemembered   Kind = "remembered"    // an approval also covers later calls
 	KindLabelled     Kind = "labelled"      // the policy gave the session labels
@@ -22,8 +22,8 @@ const (
 	KindDropped      Kind = "dropped"       // a held call will not be released
 	KindStarted      Kind = "started"       // a call may have effects from now on
 	KindChanged      Kind = "changed"       // one effect is about to happen
-	KindLanded       Kind = "landed"        // versions that changes really left, of a call without a result
-	KindNoted        Kind = "noted"         // the tool stored a note for its own Revert
+	KindPostVersions Kind = "landed"        // versions that changes really left, of a call without a result
+	KindRevertNote   Kind = "noted"         // the tool stored a note for its own Revert
 	KindState        Kind = "state"         // new state of a stateful tool for a session
 	KindDone         Kind = "done"          // the call's code returned a result
 	KindFailed       Kind = "failed"        // the call ended, proven to have no effect
@@ -49,9 +49,9 @@ const (
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
-		KindSession, KindHanded, KindRevoked, KindRemembered, KindLabelled, KindUserProvided, KindBegun, KindAdopted,
+		KindSession, KindDelegated, KindRevoked, KindRemembered, KindLabelled, KindUserProvided, KindBegun, KindAdopted,
 		KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindApproved,
-		KindChanged, KindLanded, KindNoted, KindState, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified,
+		KindChanged, KindPostVersions, KindRevertNote, KindState, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified,
 		KindSavepoint, KindNested, KindNestEnded, KindRevertedTo, KindReverting, KindReverted, KindCommitting,
 		KindCommitted, KindAborting, KindAborted, KindErased, KindUndoneBy, KindFeedback, KindAccepted,
 	}
@@ -62,7 +62,7 @@ func Kinds() []Kind {
 func (k Kind) Erasable() bool {
 	switch k {
 	case KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindApproved,
-		KindChanged, KindLanded, KindNoted, KindState, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified,
+		KindChanged, KindPostVersions, KindRevertNote, KindState, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified,
 		KindReverting, KindReverted, KindFeedback:
 		return true
 	default:

@@ -159,7 +159,7 @@ func TestSealRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "does not belong")
 	for name, r := range map[string]record.Record{
 		"header": {Header: record.Header{Kind: record.KindSavepoint, Session: "\xff"}, Body: sound.Body},
-		"body":   {Header: record.Header{Kind: record.KindNoted}, Body: &record.Noted{Value: json.RawMessage("{")}},
+		"body":   {Header: record.Header{Kind: record.KindRevertNote}, Body: &record.RevertNote{Value: json.RawMessage("{")}},
 	} {
 		_, err = record.Seal(r, salt)
 		require.ErrorContains(t, err, name)
@@ -241,7 +241,7 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 // TestKept checks that copies of a kept entry share its decoded body, and that
 // an erased entry keeps nothing of it.
 func TestKept(t *testing.T) {
-	e, err := record.Seal(record.Record{Header: record.Header{Kind: record.KindNoted, Call: "c"}, Body: &record.Noted{Key: "k", Value: []byte(`1`)}}, make([]byte, record.SaltSize))
+	e, err := record.Seal(record.Record{Header: record.Header{Kind: record.KindRevertNote, Call: "c"}, Body: &record.RevertNote{Key: "k", Value: []byte(`1`)}}, make([]byte, record.SaltSize))
 	require.NoError(t, err)
 	_, err = record.Entry{Head: e.Head, Salt: e.Salt, Body: e.Body, Leaf: "sha256:other"}.Kept()
 	require.ErrorIs(t, err, record.ErrDamaged)

@@ -21,8 +21,8 @@ type Session struct {
 	State     Root            `json:"state,omitzero"`   // state folder of the journal at that time
 }
 
-// Handed says that a session delegated part of its grant.
-type Handed struct {
+// Delegated says that a session delegated part of its grant.
+type Delegated struct {
 	To string `json:"to"` // the session that received it
 }
 

@@ -28,16 +28,16 @@ type faultAction string
 
 // The fault actions without an argument.
 const (
-	died    faultAction = "died"    // the process ends
-	power   faultAction = "power"   // the power fails; an optional number says what is lost
-	late    faultAction = "late"    // the process ends, and its request arrives after the end of the run
-	delayed faultAction = "delayed" // the tool gets a connection error, and its request arrives late
-	lost    faultAction = "lost"    // the response is lost
-	void    faultAction = "void"    // the response reports success without an effect
-	cancel  faultAction = "cancel"  // the caller cancels
-	fails   faultAction = "fails"   // Revert returns an error
-	again   faultAction = "again"   // Execute runs again with the same key
-	foreign faultAction = "foreign" // another actor changes something; its name follows
+	processEnded faultAction = "died"    // the process ends
+	power        faultAction = "power"   // the power fails; an optional number says what is lost
+	late         faultAction = "late"    // the process ends, and its request arrives after the end of the run
+	delayed      faultAction = "delayed" // the tool gets a connection error, and its request arrives late
+	lost         faultAction = "lost"    // the response is lost
+	void         faultAction = "void"    // the response reports success without an effect
+	cancel       faultAction = "cancel"  // the caller cancels
+	fails        faultAction = "fails"   // Revert returns an error
+	again        faultAction = "again"   // Execute runs again with the same key
+	foreign      faultAction = "foreign" // another actor changes something; its name follows
 )
 
 // kind returns a fault action without its argument.
@@ -48,10 +48,12 @@ func (h faultAction) kind() faultAction {
 }
 
 // crash reports whether the action ends a process.
-func (h faultAction) crash() bool { return slices.Contains([]faultAction{died, power, late}, h.kind()) }
+func (h faultAction) crash() bool {
+	return slices.Contains([]faultAction{processEnded, power, late}, h.kind())
+}
 
-// foreigner returns the name of the other actor's change, or "".
-func (h faultAction) foreigner() string {
+// otherActor returns the name of the other actor's change, or "".
+func (h faultAction) otherActor() string {
 	if _, name, ok := strings.Cut(string(h), "foreign:"); ok {
 		return name
 	}
@@ -129,14 +131,14 @@ const (
 func (c *inputRuns) actionsAt(i int, n reachedPoint, first bool) (all []faultAction) {
 	if n.moment == pause {
 		if first {
-			for _, name := range c.foreigners {
+			for _, name := range c.otherActors {
 				all = append(all, foreign+faultAction(":"+name))
 			}
 		}
-		return append(all, died)
+		return append(all, processEnded)
 	}
 	if n.during != over {
-		all = append(all, died)
+		all = append(all, processEnded)
 	}
 	if n.weak {
 		all = append(all, power, power+":1", power+":2")
@@ -160,8 +162,8 @@ func (c *inputRuns) actionsAt(i int, n reachedPoint, first bool) (all []faultAct
 	if first && n.during == calling {
 		all = append(all, cancel)
 	}
-	if first && len(c.foreigners) > 0 && n.during != starting {
-		all = append(all, died+faultAction("+foreign:"+c.foreigners[i%len(c.foreigners)]))
+	if first && len(c.otherActors) > 0 && n.during != starting {
+		all = append(all, processEnded+faultAction("+foreign:"+c.otherActors[i%len(c.otherActors)]))
 	}
 	return all
 }
@@ -169,9 +171,9 @@ func (c *inputRuns) actionsAt(i int, n reachedPoint, first bool) (all []faultAct
 // describe returns a fault action in words.
 func describe(h faultAction) string {
 	words := map[faultAction]string{
-		died: "the process dies", power: "the power goes", late: "the process dies with this under way", delayed: "the answer does not come and this is still under way",
+		processEnded: "the process dies", power: "the power goes", late: "the process dies with this under way", delayed: "the answer does not come and this is still under way",
 		lost: "this is lost", void: "yes is answered, and nothing happens", cancel: "the caller gives up", fails: "this is made to fail",
-		again: "this is delivered again", foreign: "somebody else " + h.foreigner(),
+		again: "this is delivered again", foreign: "somebody else " + h.otherActor(),
 	}[h.kind()]
 	if h.kind() == power && h.variant() > 0 {
 		words += " (and takes only a part)"

@@ -159,7 +159,7 @@ func (g *grading) learn(c *inputRuns) ([]reachedPoint, error) {
 	if len(differ(before.is, first.seen.is)) > 0 {
 		g.effects++
 	}
-	c.setForeigners(first)
+	c.setOtherActors(first)
 	var traces []reachedPoint
 	for _, redone := range []bool{false, g.tool.Spec().Revert == nil} {
 		r, err := c.start(nil, redone)
@@ -178,10 +178,10 @@ func (g *grading) learn(c *inputRuns) ([]reachedPoint, error) {
 	return traces, nil
 }
 
-// setForeigners sets the changes that another actor can make between a call and its
+// setOtherActors sets the changes that another actor can make between a call and its
 // revert.
-func (c *inputRuns) setForeigners(r *run) {
-	c.foreigners = sorted(r.world.Foreign)
+func (c *inputRuns) setOtherActors(r *run) {
+	c.otherActors = sorted(r.env.Foreign)
 	dirs := false
 	for _, name := range differ(c.before.is, c.after.is) {
 		if file, ok := strings.CutPrefix(name, "file "); ok {
@@ -190,10 +190,10 @@ func (c *inputRuns) setForeigners(r *run) {
 		}
 	}
 	if len(c.touched) > 0 {
-		c.foreigners = append(c.foreigners, writes, removes)
+		c.otherActors = append(c.otherActors, writes, removes)
 	}
 	if dirs {
-		c.foreigners = append(c.foreigners, adds)
+		c.otherActors = append(c.otherActors, adds)
 	}
 }
 
@@ -280,10 +280,10 @@ func (g *grading) judge(r *run) {
 	undone := r.report == nil || r.report.Complete()
 	// While the code of a cancelled call still runs, its outcome is unknown for
 	// every tool. So that does not affect the grade.
-	givenUp := len(r.way) > 0 && r.way[0].how == cancel
+	givenUp := len(r.path) > 0 && r.path[0].how == cancel
 	if !undone && !givenUp && len(r.theirs)+len(r.gone) == 0 {
 		text := "what is left is said, and is left to a person"
-		if len(r.way) == 0 {
+		if len(r.path) == 0 {
 			text = "it is not reverted although nothing went wrong"
 			if g.damage == nil {
 				g.damage = r.finding(text)
@@ -293,18 +293,18 @@ func (g *grading) judge(r *run) {
 			g.left = r.finding(text)
 		}
 	}
-	if len(r.way) > 0 || !undone || g.traces != nil {
+	if len(r.path) > 0 || !undone || g.traces != nil {
 		return
 	}
 	if r.end != nil && len(differ(r.c.before.traces, r.end.traces)) > 0 {
-		g.traces = r.finding("traces remain: " + told(r.c.before.traces, r.end.traces))
+		g.traces = r.finding("traces remain: " + differences(r.c.before.traces, r.end.traces))
 	}
 }
 
 func (r *run) finding(what string) *Finding {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &Finding{Run: name(r.c.input, r.way), What: what, Trace: slices.Clone(r.story)}
+	return &Finding{Run: name(r.c.input, r.path), What: what, Trace: slices.Clone(r.trace)}
 }
 
 // decide determines the grade.

@@ -24,8 +24,8 @@ type snapshot struct {
 func (r *run) look() (*snapshot, error) {
 	s := &snapshot{is: map[string]string{}, exact: map[string]string{}}
 	r.disk.into(s)
-	if r.world.Snapshot != nil {
-		more, err := r.world.Snapshot()
+	if r.env.Snapshot != nil {
+		more, err := r.env.Snapshot()
 		if err != nil {
 			return s, fmt.Errorf("snapshot: %w", err)
 		}
@@ -33,8 +33,8 @@ func (r *run) look() (*snapshot, error) {
 		maps.Copy(s.exact, more)
 	}
 	var err error
-	if r.world.Traces != nil {
-		s.traces, err = r.world.Traces()
+	if r.env.Traces != nil {
+		s.traces, err = r.env.Traces()
 	}
 	return s, err
 }
@@ -54,8 +54,8 @@ func differ(a, b map[string]string) (names []string) {
 	return names
 }
 
-// told describes the differences.
-func told(want, got map[string]string) string {
+// differences describes the differences.
+func differences(want, got map[string]string) string {
 	var all []string
 	for _, name := range differ(want, got) {
 		all = append(all, fmt.Sprintf("%s was %s and is %s", name, orAbsent(want, name), orAbsent(got, name)))
@@ -93,7 +93,7 @@ func (r *run) checkJournal(ctx context.Context, rt *agent.Runtime) {
 	switch {
 	case errors.Is(err, journal.ErrNotFound), err == nil && len(txn.Calls) == 0:
 		if len(differ(r.c.before.is, now.is)) > 0 {
-			r.violation("nothing is recorded of the call, and %s", told(r.c.before.is, now.is))
+			r.violation("nothing is recorded of the call, and %s", differences(r.c.before.is, now.is))
 		}
 	case err != nil:
 		if p := r.latest(); !p.ended() {
@@ -111,14 +111,14 @@ func (r *run) phase(c *revert.Call, now *snapshot) {
 	switch {
 	case c.Phase == revert.PhaseDone:
 		if r.c.steady && len(differ(r.c.after.is, now.is)) > 0 {
-			r.violation("the call is recorded as done, and is not there once and whole: %s", told(r.c.after.is, now.is))
+			r.violation("the call is recorded as done, and is not there once and whole: %s", differences(r.c.after.is, now.is))
 		}
 		if len(differ(r.c.before.is, r.c.after.is)) > 0 && len(differ(r.c.before.is, now.is)) == 0 {
 			r.violation("the call is recorded as done, and nothing of it is there")
 		}
 	case c.Phase == revert.PhaseFailed && !c.HasEffects():
 		if len(differ(r.c.before.is, now.is)) > 0 {
-			r.violation("the call is recorded as without effect, and %s", told(r.c.before.is, now.is))
+			r.violation("the call is recorded as without effect, and %s", differences(r.c.before.is, now.is))
 		}
 	default: // no claim to check
 	}
@@ -145,7 +145,7 @@ func (r *run) judgeEnd(when string) {
 		_, theirs := r.theirs[name]
 		theirs = theirs || r.gone[name]
 		if exact || theirs && changed && !r.aside[name] || !theirs {
-			r.violation("%severything is said to be reverted, and %s", when, told(pick(r.c.before.exact, name), pick(now.exact, name)))
+			r.violation("%severything is said to be reverted, and %s", when, differences(pick(r.c.before.exact, name), pick(now.exact, name)))
 			return
 		}
 	}
@@ -170,21 +170,21 @@ func (r *run) redoAndRevert(ctx context.Context, rt *agent.Runtime) {
 		r.violation("redo failed: %v", err)
 		return
 	}
-	r.tell("it is redone: %s%s", rep.State, items(rep))
+	r.tracef("it is redone: %s%s", rep.State, items(rep))
 	now, err := r.look()
 	if err != nil {
 		r.violation("%v", err)
 		return
 	}
 	if rep.Complete() && len(rep.Items) > 0 && r.c.steady && len(differ(r.c.after.is, now.is)) > 0 {
-		r.violation("it is said to be redone, and %s", told(r.c.after.is, now.is))
+		r.violation("it is said to be redone, and %s", differences(r.c.after.is, now.is))
 	}
 	again, err := rt.Revert(ctx, r.txn, revert.Options{})
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		r.violation("reverting again failed: %v", err)
 		return
 	}
-	r.tell("it is reverted again: %s%s", again.State, items(again))
+	r.tracef("it is reverted again: %s%s", again.State, items(again))
 	r.report = &again
 	r.judgeEnd("after it was redone, ")
 }

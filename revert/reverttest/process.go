@@ -24,13 +24,13 @@ type process struct {
 
 	cancel context.CancelFunc // of the caller's context
 
-	mu      sync.Mutex // never held across a wait
-	stage   stage
-	moments []reachedPoint
-	dead    bool
-	left    crashState    // set when it is dead
-	parked  chan struct{} // closed when code of it is blocked
-	halted  bool
+	mu       sync.Mutex // never held across a wait
+	stage    stage
+	moments  []reachedPoint
+	hasEnded bool
+	left     crashState    // set when it is dead
+	parked   chan struct{} // closed when code of it is blocked
+	halted   bool
 }
 
 // crashState is what a dead process leaves.
@@ -41,13 +41,13 @@ type crashState struct {
 
 type processKey struct{}
 
-var errDead = errors.New("reverttest: the process is dead")
+var errProcessEnded = errors.New("reverttest: the process is dead")
 
 // at is called at a fault point. It returns the action for the caller. If the
 // process ends there, ended returns true from then on.
 func (p *process) at(m faultPoint, what string) faultAction {
 	p.mu.Lock()
-	if p.dead || p.stage == over {
+	if p.hasEnded || p.stage == over {
 		p.mu.Unlock()
 		return ""
 	}
@@ -59,34 +59,34 @@ func (p *process) at(m faultPoint, what string) faultAction {
 		return ""
 	}
 	h := p.fault.how
-	p.run.tell("%s: %s", describe(h), what)
+	p.run.tracef("%s: %s", describe(h), what)
 	switch {
 	case h.crash():
-		p.die(h)
+		p.end(h)
 	case h == cancel:
 		p.cancel()
 	case h.kind() == foreign:
-		p.run.intrude(h.foreigner(), true)
+		p.run.intrude(h.otherActor(), true)
 	}
 	return h
 }
 
-// die ends the process: its state is kept as it is now, although its code may
+// end ends the process: its state is kept as it is now, although its code may
 // continue.
-func (p *process) die(h faultAction) {
+func (p *process) end(h faultAction) {
 	left := crashState{store: p.store.Clone(), disk: p.run.disk.clone()}
 	if h.kind() == power {
 		p.run.cut(left, h.variant())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dead, p.left = true, left
+	p.hasEnded, p.left = true, left
 }
 
 func (p *process) ended() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.dead
+	return p.hasEnded
 }
 
 // stopped records that code of the process is blocked forever.
@@ -116,13 +116,13 @@ func (p *process) host(life int) *hosttest.Host {
 			return nil // also for a dead process, so that it releases its resources
 		}
 		if p.ended() {
-			return errDead
+			return errProcessEnded
 		}
 		if p.real || id == "tool.execute" || id == "revert.tool" {
 			p.at(point, "before "+id)
 		}
 		if p.ended() {
-			return errDead
+			return errProcessEnded
 		}
 		return nil
 	}
@@ -146,24 +146,24 @@ type processJournal struct {
 
 func (g processJournal) Append(ctx context.Context, b journal.Batch) error {
 	if g.p.ended() {
-		return errDead
+		return errProcessEnded
 	}
 	if err := g.Journal.Append(ctx, b); err != nil {
 		return err
 	}
 	if g.p.ended() {
-		return errDead
+		return errProcessEnded
 	}
 	return nil
 }
 
 func (g processJournal) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, error) {
 	if g.p.ended() {
-		return journal.Blob{}, errDead
+		return journal.Blob{}, errProcessEnded
 	}
 	b, err := g.Journal.StoreContent(ctx, r)
 	if err == nil && g.p.ended() {
-		err = errDead
+		err = errProcessEnded
 	}
 	return b, err
 }

@@ -25,14 +25,14 @@ import (
 
 // inputRuns is the shared state of the runs of one input.
 type inputRuns struct {
-	tool       tool.Tool
-	input      int
-	args       any
-	make       func(*Wire) (TestEnv, error)
-	seed       uint64
-	verifies   bool // the tool has a Verify
-	idempotent bool // the tool declares that running twice equals running once
-	foreigners []string
+	tool        tool.Tool
+	input       int
+	args        any
+	make        func(*Wire) (TestEnv, error)
+	seed        uint64
+	verifies    bool // the tool has a Verify
+	idempotent  bool // the tool declares that running twice equals running once
+	otherActors []string
 
 	before, after *snapshot // without any fault; nil until known
 	steady        bool      // after is the same each time
@@ -42,8 +42,8 @@ type inputRuns struct {
 // run is one run: an environment, and the processes that act on it.
 type run struct {
 	c     *inputRuns
-	way   faultPath
-	world TestEnv
+	path  faultPath
+	env   TestEnv
 	store *simjournal.Store
 	disk  *workspace
 	over  chan struct{} // closed when later events do not count any more
@@ -63,15 +63,15 @@ type run struct {
 
 	mu      sync.Mutex // never held across a wait
 	current *process
-	story   []string
+	trace   []string
 	wrong   []string
 }
 
-func (r *run) tell(format string, args ...any) {
+func (r *run) tracef(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if line := fmt.Sprintf(format, args...); len(r.story) == 0 || r.story[len(r.story)-1] != line {
-		r.story = append(r.story, line)
+	if line := fmt.Sprintf(format, args...); len(r.trace) == 0 || r.trace[len(r.trace)-1] != line {
+		r.trace = append(r.trace, line)
 	}
 }
 
@@ -93,12 +93,12 @@ func (r *run) later(what string, effect func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.latests = append(r.latests, func() {
-		r.tell("the request %s arrives, late", what)
+		r.tracef("the request %s arrives, late", what)
 		effect()
 	})
 }
 
-func (r *run) weak() bool { return r.world.Power != nil || r.disk.pending() }
+func (r *run) weak() bool { return r.env.Power != nil || r.disk.pending() }
 
 func (r *run) cut(left crashState, variant uint64) {
 	random := rand.New(rand.NewPCG(r.c.seed, variant))
@@ -119,7 +119,7 @@ func (r *run) cut(left crashState, variant uint64) {
 func (r *run) intrude(who string, known bool) {
 	was, err := r.look()
 	if err == nil {
-		if f := r.world.Foreign[who]; f != nil {
+		if f := r.env.Foreign[who]; f != nil {
 			err = f()
 		} else if r.disk != nil {
 			r.disk.disk.Watch(nil) // not an action of the process
@@ -155,8 +155,8 @@ func (r *run) drive() {
 	}()
 	for life := 0; ; life++ {
 		var f *fault
-		if life < len(r.way) {
-			f = &r.way[life]
+		if life < len(r.path) {
+			f = &r.path[life]
 		}
 		dead, end := r.lives(life, f)
 		ends = append(ends, end)
@@ -180,12 +180,12 @@ func (r *run) drive() {
 // lives runs one process until it ends or dies; end is closed when all its code
 // has ended.
 func (r *run) lives(life int, f *fault) (dead bool, end chan struct{}) {
-	p := &process{run: r, first: life == 0, fault: f, store: r.store, parked: make(chan struct{}), real: r.world.Process != nil || r.c.tool.Spec().Confinement != tool.Handles}
+	p := &process{run: r, first: life == 0, fault: f, store: r.store, parked: make(chan struct{}), real: r.env.Process != nil || r.c.tool.Spec().Confinement != tool.Handles}
 	r.clock += time.Second
 	switch {
-	case r.world.Process == nil && life > 0 && len(r.latests) == 0:
+	case r.env.Process == nil && life > 0 && len(r.latests) == 0:
 		r.clock += time.Hour
-	case r.world.Process != nil && life == 0: // a real environment uses the real time
+	case r.env.Process != nil && life == 0: // a real environment uses the real time
 		r.clock = time.Since(hosttest.New(0).Now()) - time.Minute
 	}
 	r.mu.Lock()
@@ -200,24 +200,24 @@ func (r *run) lives(life int, f *fault) (dead bool, end chan struct{}) {
 	case <-end:
 	case <-p.parked:
 	}
-	if r.world.Exit != nil {
-		if err := r.world.Exit(); err != nil {
+	if r.env.Exit != nil {
+		if err := r.env.Exit(); err != nil {
 			r.violation("the end of a process: %v", err)
 		}
 	}
 	p.mu.Lock()
-	dead, left := p.dead, p.left
+	dead, left := p.hasEnded, p.left
 	r.traces = append(r.traces, slices.Clone(p.moments))
 	p.mu.Unlock()
 	if !dead {
 		return false, end
 	}
 	r.store, r.disk = left.store, left.disk
-	if f.how.kind() == power && r.world.Power != nil {
-		r.world.Power()
+	if f.how.kind() == power && r.env.Power != nil {
+		r.env.Power()
 	}
-	if who := f.how.foreigner(); who != "" {
-		r.tell("meanwhile somebody else %s", who)
+	if who := f.how.otherActor(); who != "" {
+		r.tracef("meanwhile somebody else %s", who)
 		r.intrude(who, false)
 	}
 	return true, end
@@ -227,8 +227,8 @@ func (r *run) lives(life int, f *fault) (dead bool, end chan struct{}) {
 func (p *process) live(life int) {
 	r := p.run
 	base := context.WithValue(context.Background(), processKey{}, p)
-	if r.world.Context != nil {
-		base = r.world.Context(base)
+	if r.env.Context != nil {
+		base = r.env.Context(base)
 	}
 	call, cancel := context.WithCancel(base)
 	defer cancel()
@@ -269,8 +269,8 @@ func (p *process) watch() {
 func (p *process) runtime(life int) (*agent.Runtime, error) {
 	r := p.run
 	of := r.c.tool
-	if r.world.Tool != nil {
-		made, err := r.world.Tool()
+	if r.env.Tool != nil {
+		made, err := r.env.Tool()
 		if err != nil {
 			return nil, err
 		}
@@ -288,8 +288,8 @@ func (p *process) runtime(life int) (*agent.Runtime, error) {
 	if r.disk != nil {
 		opts = append(opts, agent.Root("workspace", folder))
 	}
-	if r.world.Process != nil {
-		more, err := r.world.Process()
+	if r.env.Process != nil {
+		more, err := r.env.Process()
 		if err != nil {
 			return nil, err
 		}
@@ -324,10 +324,10 @@ func (p *process) act(base, call context.Context, rt *agent.Runtime) {
 		return
 	}
 	r.outcome = out
-	r.tell("the call ended %s%s", out.Status, why(out))
+	r.tracef("the call ended %s%s", out.Status, why(out))
 	p.enter(waiting)
 	if err := tx.Commit(base); err != nil && !p.ended() {
-		r.tell("the transaction does not commit: %v", err)
+		r.tracef("the transaction does not commit: %v", err)
 	}
 	if seen, err := r.look(); err == nil {
 		r.seen = seen
@@ -352,7 +352,7 @@ func why(out tool.Outcome) string {
 // reverts everything.
 func (p *process) recover(base context.Context, rt *agent.Runtime) {
 	r := p.run
-	r.tell("a new process recovers")
+	r.tracef("a new process recovers")
 	p.enter(recovering)
 	found, err := rt.Recover(base)
 	if p.ended() {
@@ -362,7 +362,7 @@ func (p *process) recover(base context.Context, rt *agent.Runtime) {
 		r.violation("recovery failed: %v", err)
 	}
 	for _, s := range found.Settled {
-		r.tell("it finds the call %s: %s", s.Outcome, s.Why)
+		r.tracef("it finds the call %s: %s", s.Outcome, s.Why)
 	}
 	r.checkJournal(base, rt)
 	if r.txn == "" {
@@ -382,7 +382,7 @@ func (p *process) revert(base context.Context, rt *agent.Runtime) {
 			return
 		}
 		if errors.Is(err, journal.ErrNotFound) {
-			r.tell("the journal knows of no such transaction")
+			r.tracef("the journal knows of no such transaction")
 			return
 		}
 		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
@@ -396,7 +396,7 @@ func (p *process) revert(base context.Context, rt *agent.Runtime) {
 		if rep.Complete() && !first {
 			return
 		}
-		r.tell("it reverts: %s%s", rep.State, items(rep))
+		r.tracef("it reverts: %s%s", rep.State, items(rep))
 	}
 }
 
@@ -430,7 +430,7 @@ func wrapped(t tool.Tool) (tool.Tool, error) {
 				out, err = execute(ctx, tc, in)
 			}
 			if p.ended() {
-				return tool.Result{}, errDead
+				return tool.Result{}, errProcessEnded
 			}
 			return out, err
 		}
@@ -446,14 +446,14 @@ func wrapped(t tool.Tool) (tool.Tool, error) {
 				return errors.New("it is made to fail before it began")
 			}
 			if p.ended() {
-				return errDead
+				return errProcessEnded
 			}
 			err := back(ctx, rc)
 			if p.at(reverted, "the tool's Revert has returned") == fails && err == nil {
 				return errors.New("it is made to fail after it was done")
 			}
 			if p.ended() {
-				return errDead
+				return errProcessEnded
 			}
 			return err
 		}
@@ -462,12 +462,12 @@ func wrapped(t tool.Tool) (tool.Tool, error) {
 
 // start creates a run.
 func (c *inputRuns) start(w faultPath, redone bool) (*run, error) {
-	r := &run{c: c, way: w, store: simjournal.NewStore(), over: make(chan struct{}), theirs: map[string]string{}, gone: map[string]bool{}, aside: map[string]bool{}, redone: redone}
+	r := &run{c: c, path: w, store: simjournal.NewStore(), over: make(chan struct{}), theirs: map[string]string{}, gone: map[string]bool{}, aside: map[string]bool{}, redone: redone}
 	var err error
-	if r.world, err = c.make(&Wire{r}); err != nil {
+	if r.env, err = c.make(&Wire{r}); err != nil {
 		return nil, fmt.Errorf("reverttest: the world: %w", err)
 	}
-	if r.disk, err = newWorkspace(r.world.Files); err != nil {
+	if r.disk, err = newWorkspace(r.env.Files); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -479,8 +479,8 @@ func (r *run) finish() error {
 	if end, err := r.look(); err == nil {
 		r.end = end
 	}
-	if r.world.Close != nil {
-		return r.world.Close()
+	if r.env.Close != nil {
+		return r.env.Close()
 	}
 	return nil
 }

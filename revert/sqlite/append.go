@@ -119,7 +119,7 @@ func (j *Journal) commit(w *writer, taken []*request) error {
 		return j.failedToStore(err, taken...)
 	}
 	for i, r := range taken {
-		r.tell(refused[i])
+		r.finish(refused[i])
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (j *Journal) failedToStore(err error, taken ...*request) error {
 			j.queue.putBack(r)
 			again = true
 		} else {
-			r.tell(err)
+			r.finish(err)
 		}
 	}
 	if again {

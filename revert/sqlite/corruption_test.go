@@ -28,7 +28,7 @@ import (
 type specimen struct {
 	dir       string // contains the other files of the journal
 	main, log []byte
-	told      int // entries in the database and in the log before its last commit
+	entries   int // entries in the database and in the log before its last commit
 	is        content
 }
 
@@ -52,7 +52,7 @@ func newSpecimen(t *testing.T, pages int) *specimen {
 	require.NoError(t, j.Close())
 	j = open(t, from)
 	for n := range 4 {
-		s.told = 6 + n
+		s.entries = 6 + n
 		e := journaltest.Entry(record.Header{Session: "s_1"}, fmt.Sprint("tool ", n))
 		require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}, Durable: true}))
 	}
@@ -258,7 +258,7 @@ func TestCorruption(t *testing.T) {
 	is, checked, opened := b.look()
 	require.NoError(t, checked)
 	require.NoError(t, opened)
-	require.Len(t, is.entries, s.told+1)
+	require.Len(t, is.entries, s.entries+1)
 	s.is = is
 	all := s.chosen(t)
 	seen, violations := s.judgeAll(t, all)

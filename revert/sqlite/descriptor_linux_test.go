@@ -50,7 +50,7 @@ func withDescriptors(more int, do func() error) error {
 // runOut makes each operation on a journal fail for lack of descriptors, at the
 // first file that it opens, at the second, and so on.
 func runOut(dir string) error {
-	for _, of := range askings() {
+	for _, of := range queries() {
 		for more := 0; ; more++ {
 			j, err := sqlite.Open(context.Background(), dir)
 			if err != nil {
@@ -86,7 +86,7 @@ type query struct {
 	do   func(dir string, j *sqlite.Journal) error
 }
 
-func askings() []query {
+func queries() []query {
 	ctx := context.Background()
 	content := bytes.Repeat([]byte("x"), journal.InlineMax+1)
 	return []query{

@@ -57,7 +57,7 @@ func writeWord(t testing.TB, j journal.Journal, txn, word string) {
 	require.NoError(t, rec.Write(t.Context(), revert.Write{
 		Durable: true, End: true,
 		Records: []revert.CallRecord{
-			{Call: call, Body: &record.Noted{Key: word, Value: text}},
+			{Call: call, Body: &record.RevertNote{Key: word, Value: text}},
 			{Call: call, Body: &record.Done{Output: text}},
 			{Body: &record.Committed{}},
 		},

@@ -58,7 +58,7 @@ type fsck struct {
 	options revert.FsckOptions
 	report  FsckReport
 	journal *Journal // for reading, without an owner of its own
-	witness folderState
+	folder  folderState
 	whole   bool // it has all entries that the head file promises
 	named   *digestSet
 }
@@ -86,7 +86,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 	}()
 	err = checkFormat(ctx, f.journal.reader)
 	if errors.Is(err, errEmpty) {
-		err = cmp.Or(f.witness.checkBegun(), err)
+		err = cmp.Or(f.folder.checkBegun(), err)
 	}
 	if err != nil {
 		return err // it may belong to another program: nothing more is checked
@@ -128,8 +128,8 @@ func (f *fsck) beforeOpening() (sound bool, err error) {
 		f.problem("others may enter the folder (mode %v): chmod 700 it", info.Mode().Perm())
 	}
 	var damage error
-	f.witness, damage = lookAtFolder(f.dir, busyBackoff{limit: time.Minute})
-	f.report.Alive = f.witness.log.alive
+	f.folder, damage = lookAtFolder(f.dir, busyBackoff{limit: time.Minute})
+	f.report.Alive = f.folder.log.alive
 	if !errors.Is(damage, record.ErrDamaged) {
 		return damage == nil, damage
 	}

@@ -21,8 +21,8 @@ func (f *fsck) complete(ctx context.Context) error {
 	if err != nil {
 		return f.unlessDamage(err)
 	}
-	f.report.Missing = max(f.witness.mark.head.Size-size, 0)
-	err = f.witness.complete(ctx, f.journal)
+	f.report.Missing = max(f.folder.mark.head.Size-size, 0)
+	err = f.folder.complete(ctx, f.journal)
 	if f.whole = err == nil; errors.Is(err, ErrIncomplete) {
 		f.report.Incomplete = true
 		f.problem("%w", err)

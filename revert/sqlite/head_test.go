@@ -280,8 +280,8 @@ func TestAKillAndACutLog(t *testing.T) {
 	dir := t.TempDir()
 	first, second := startChild(t, dir, "a", "append"), startChild(t, dir, "b", "append")
 	for range 20 {
-		require.True(t, first.said.Scan())
-		require.True(t, second.said.Scan())
+		require.True(t, first.stdout.Scan())
+		require.True(t, second.stdout.Scan())
 	}
 	for _, c := range []*child{first, second} {
 		require.NoError(t, c.cmd.Process.Kill())

@@ -12,7 +12,7 @@ import (
 // the entries. It is not part of the stored journal. Each digest is looked up
 // in the journal before it counts.
 type names struct {
-	turn   chan struct{} // holds one token while CollectGarbage uses the fields below
+	lock   chan struct{} // holds one token while CollectGarbage uses the fields below
 	seen   *digestSet    // nil: no entries were read yet
 	upTo   int64         // position up to which entries were read
 	closed bool
@@ -23,10 +23,10 @@ func (n *names) take(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case n.turn <- struct{}{}:
+	case n.lock <- struct{}{}:
 	}
 	if n.closed {
-		<-n.turn
+		<-n.lock
 		return errClosed
 	}
 	if n.seen != nil {
@@ -34,21 +34,21 @@ func (n *names) take(ctx context.Context) error {
 	}
 	seen, err := newScratch(context.WithoutCancel(ctx))
 	if err != nil {
-		<-n.turn
+		<-n.lock
 		return explain(err)
 	}
 	n.seen, n.upTo = seen, 0
 	return nil
 }
 
-func (n *names) leave() { <-n.turn }
+func (n *names) leave() { <-n.lock }
 
 // close acquires the set and never releases it.
 func (n *names) close() error {
-	if n.turn == nil {
+	if n.lock == nil {
 		return nil
 	}
-	n.turn <- struct{}{}
+	n.lock <- struct{}{}
 	defer n.leave()
 	n.closed = true
 	if n.seen == nil {

@@ -109,7 +109,7 @@ func childBatch(txn string, n int) []record.Entry {
 // child is a running child and its output.
 type child struct {
 	cmd    *exec.Cmd
-	said   *bufio.Scanner
+	stdout *bufio.Scanner
 	owner  string
 	stored map[string]int // the last acknowledged batch of each transaction
 }
@@ -124,24 +124,24 @@ func startChild(t *testing.T, dir, name, does string) *child {
 	out, err := c.cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, c.cmd.Start())
-	c.said = bufio.NewScanner(out)
-	require.True(t, c.said.Scan())
-	_, err = fmt.Sscanf(c.said.Text(), "owner %s", &c.owner)
+	c.stdout = bufio.NewScanner(out)
+	require.True(t, c.stdout.Scan())
+	_, err = fmt.Sscanf(c.stdout.Text(), "owner %s", &c.owner)
 	require.NoError(t, err)
 	return c
 }
 
 // listen reads the child's output to its end.
 func (c *child) listen() error {
-	for c.said.Scan() {
+	for c.stdout.Scan() {
 		var txn string
 		var n int
-		if _, err := fmt.Sscanf(c.said.Text(), "stored %s %d", &txn, &n); err != nil {
-			return fmt.Errorf("%q: %w", c.said.Text(), err)
+		if _, err := fmt.Sscanf(c.stdout.Text(), "stored %s %d", &txn, &n); err != nil {
+			return fmt.Errorf("%q: %w", c.stdout.Text(), err)
 		}
 		c.stored[txn] = n
 	}
-	return c.said.Err()
+	return c.stdout.Err()
 }
 
 func TestKilledProcessKeepsAcknowledgedBatches(t *testing.T) {

@@ -35,8 +35,8 @@ const (
 
 func newRequest(b journal.Batch) *request { return &request{batch: b, wake: make(chan signal, 2)} }
 
-// tell ends the wait of a request that was taken.
-func (r *request) tell(err error) {
+// finish ends the wait of a request that was taken.
+func (r *request) finish(err error) {
 	r.err = err
 	r.wake <- readContent
 }

@@ -113,7 +113,7 @@ func ends(b journal.Batch) bool {
 	link := slices.ContainsFunc(b.Entries, func(e record.Entry) bool { return e.Header.Kind == record.KindUndoneBy })
 	for _, e := range b.Entries {
 		switch e.Header.Kind {
-		case record.KindDone, record.KindLanded, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindDecided,
+		case record.KindDone, record.KindPostVersions, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindDecided,
 			record.KindDropped, record.KindRevoked, record.KindAdopted, record.KindNestEnded,
 			record.KindReverting, record.KindState, record.KindReverted, record.KindRevertedTo, record.KindUndoneBy, record.KindErased,
 			record.KindAborting, record.KindAborted, record.KindCommitted, record.KindAccepted:

@@ -112,7 +112,7 @@ func TestAPartThatIsOff(t *testing.T) {
 		}
 		return ses, names
 	}
-	before := s.world()
+	before := s.state()
 	ses, names := shown(perm.ClientFacts{Disabled: []string{"more"}})
 	require.Equal(t, []string{"by_hand", "put"}, names)
 	for name, says := range map[string]string{
@@ -122,7 +122,7 @@ func TestAPartThatIsOff(t *testing.T) {
 		out, err := begin(t, ses).Invoke(ctx, name, line{"a", "x"})
 		require.ErrorIs(t, err, tool.ErrDenied, name)
 		require.Contains(t, out.Error.Why, says)
-		require.Equal(t, before, s.world())
+		require.Equal(t, before, s.state())
 		_, err = ses.Revert(ctx, out.Txn, revert.Options{})
 		require.NoError(t, err)
 	}
@@ -131,7 +131,7 @@ func TestAPartThatIsOff(t *testing.T) {
 	require.Equal(t, []string{"whole"}, names)
 	_, err = begin(t, ses).Invoke(ctx, "whole", line{"a", "x"})
 	require.NoError(t, err, "the control: who selects the whole selects its parts")
-	require.NotEqual(t, before, s.world())
+	require.NotEqual(t, before, s.state())
 }
 
 // TestAConditionThatTurns checks that a call that the policy authorized as pure
@@ -167,14 +167,14 @@ func TestAPartThatEndsItsGoroutine(t *testing.T) {
 	require.NoError(t, err)
 	for name, make := range map[string]func(compose.Declaration, ...compose.Part) (tool.Tool, error){"chain": compose.Chain, "parallel": compose.Parallel} {
 		s := newShop(t)
-		before := s.world()
+		before := s.state()
 		whole, err := make(about, compose.Part{Tool: s.put("put")}, compose.Part{Tool: leaves})
 		require.NoError(t, err)
 		out, err := begin(t, session(t, s.runtime(nil, whole))).Invoke(context.Background(), "whole", line{"a", "x"})
 		require.Error(t, err, "%s: %+v", name, out)
 		require.Contains(t, out.Error.Why, "ended its goroutine")
 		if out.Status == tool.StatusFailed {
-			require.Equal(t, before, s.world())
+			require.Equal(t, before, s.state())
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (s *shop) looked(name string) tool.Tool {
 					return verify.CannotTell("a note of somebody else")
 				}
 			}
-			for _, text := range s.booked() {
+			for _, text := range s.orders() {
 				if text == in.Text+"."+name {
 					return verify.Applied()
 				}
@@ -168,7 +168,7 @@ func (s *shop) upper(name string) tool.Tool {
 	return t
 }
 
-func (s *shop) booked() (all []string) {
+func (s *shop) orders() (all []string) {
 	entries, err := os.ReadDir(s.ledger)
 	require.NoError(s.t, err)
 	for _, e := range entries {
@@ -179,8 +179,8 @@ func (s *shop) booked() (all []string) {
 	return all
 }
 
-// world is all that the tools can have changed.
-func (s *shop) world() map[string]string {
+// state is all that the tools can have changed.
+func (s *shop) state() map[string]string {
 	m := map[string]string{}
 	require.NoError(s.t, filepath.WalkDir(s.dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -191,7 +191,7 @@ func (s *shop) world() map[string]string {
 		return err
 	}))
 	count := map[string]int{}
-	for _, text := range s.booked() {
+	for _, text := range s.orders() {
 		count[text]++
 	}
 	for text, n := range count {
@@ -407,8 +407,8 @@ func TestCompositionsDoWhatTheirPartsDo(t *testing.T) {
 		q := two.made(rand.New(rand.NewPCG(seed, 14)), 2, &m)
 		whole := p.build(t)
 		rt, rt2 := one.runtime(nil, whole), two.runtime(nil, q.leaves()...)
-		before := one.world()
-		require.Equal(t, before, two.world())
+		before := one.state()
+		require.Equal(t, before, two.state())
 		leaves := p.leaves()
 		for failAt := range len(leaves) + 1 {
 			for _, mode := range []string{"early", "late", "panic"} {
@@ -438,13 +438,13 @@ func TestCompositionsDoWhatTheirPartsDo(t *testing.T) {
 					together++
 				default:
 					require.JSONEq(t, string(want), string(out.Output), what)
-					require.Equal(t, two.world(), one.world(), what)
+					require.Equal(t, two.state(), one.state(), what)
 					if failAt > 0 {
 						further++
 					}
 				}
 				if err != nil && out.Status != tool.StatusUnknown {
-					require.Equal(t, before, one.world(), "%s: %+v", what, out.Error)
+					require.Equal(t, before, one.state(), "%s: %+v", what, out.Error)
 				}
 				if out.Status == tool.StatusUnknown || errors.Is(wrong, errDoubt) { // the worlds are not what they were
 					one, two, rt, rt2 = nil, nil, nil, nil
@@ -454,7 +454,7 @@ func TestCompositionsDoWhatTheirPartsDo(t *testing.T) {
 				rep, err := s.Revert(ctx, tx.ID(), revert.Options{})
 				require.NoError(t, err, "%s: %s %+v %+v", what, out.Status, out.Error, rep)
 				undone++
-				require.Equal(t, before, one.world(), what)
+				require.Equal(t, before, one.state(), what)
 				_, err = tx2.Revert(ctx, revert.Options{})
 				require.NoError(t, err, what)
 			}

@@ -65,7 +65,7 @@ func (n *node) spec(about Declaration) (tool.Spec, error) {
 		s.MinProviderTrust = max(s.MinProviderTrust, part.MinProviderTrust)
 		s.OutputContent = contentOf(s.OutputContent, part.OutputContent)
 		s.Capabilities = append(s.Capabilities, part.Capabilities...)
-		s.Hints.Idempotent = s.Hints.Idempotent && part.Hints.Idempotent && (i == 0 || !n.turns())
+		s.Hints.Idempotent = s.Hints.Idempotent && part.Hints.Idempotent && (i == 0 || !n.runsOneAtATime())
 		s.Hints.Risk, s.Hints.Approval = s.Hints.Risk.Max(part.Hints.Risk), s.Hints.Approval || part.Hints.Approval
 		s.Hints.Sensitive = append(s.Hints.Sensitive, part.Hints.Sensitive...)
 		verifies, reverts, classes = verifies || part.Verify != nil, reverts || part.Revert != nil, classes || part.ClassOf != nil
@@ -84,9 +84,9 @@ func (n *node) spec(about Declaration) (tool.Spec, error) {
 	return s, n.schemas(about, &s)
 }
 
-// turns reports whether what a part does follows from what came of the one before: a second
+// runsOneAtATime reports whether what a part does follows from what came of the one before: a second
 // time another one may run, or the same with another input.
-func (n *node) turns() bool { return n.kind == "chain" || n.kind == "fallback" }
+func (n *node) runsOneAtATime() bool { return n.kind == "chain" || n.kind == "fallback" }
 
 // contentOf is what is said of the content of several parts: one that says nothing changes nothing.
 func contentOf(all, one *provenance.Content) *provenance.Content {
@@ -185,8 +185,8 @@ func (n *node) class(in json.RawMessage) effect.Class {
 	return all
 }
 
-// unhurried is what a part without a timeout of its own counts for.
-const unhurried = 2 * time.Minute
+// defaultPartTimeout is what a part without a timeout of its own counts for.
+const defaultPartTimeout = 2 * time.Minute
 
 // timeout is the time of all parts that run one after the other, where one says its own.
 func (n *node) timeout() (all time.Duration) {
@@ -195,9 +195,9 @@ func (n *node) timeout() (all time.Duration) {
 		t := p.Tool.Spec().Hints.Timeout
 		said = said || t > 0
 		if t == 0 {
-			t = unhurried
+			t = defaultPartTimeout
 		}
-		if n.turns() {
+		if n.runsOneAtATime() {
 			all += t
 		} else {
 			all = max(all, t)

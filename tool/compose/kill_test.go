@@ -24,8 +24,8 @@ import (
 
 const killedIn, killedAt = "REMIT_COMPOSE_KILLED_IN", "REMIT_COMPOSE_KILLED_AT"
 
-// dies is a part that ends its process, where it is told to.
-func (s *shop) dies(name string) tool.Tool {
+// exitingTool is a part that ends its process, where it is told to.
+func (s *shop) exitingTool(name string) tool.Tool {
 	t, err := tool.CreateTyped(name, "Dies.", nil, func(_ context.Context, _ ctxperm.ToolContext, in line) (line, error) {
 		if os.Getenv(killedAt) == name {
 			return in, syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -36,10 +36,10 @@ func (s *shop) dies(name string) tool.Tool {
 	return t
 }
 
-func (s *shop) mortal(dir string) (rt *agent.Runtime, end func()) {
+func (s *shop) newKilledRuntime(dir string) (rt *agent.Runtime, end func()) {
 	whole, err := compose.Chain(compose.Declaration{Name: "whole", Description: "All of it."},
-		compose.Part{Tool: s.dies("d1")}, compose.Part{Tool: s.put("put")}, compose.Part{Tool: s.dies("d2")},
-		compose.Part{Tool: s.looked("book")}, compose.Part{Tool: s.dies("d3")}, compose.Part{Tool: s.looked("more")}, compose.Part{Tool: s.dies("d4")})
+		compose.Part{Tool: s.exitingTool("d1")}, compose.Part{Tool: s.put("put")}, compose.Part{Tool: s.exitingTool("d2")},
+		compose.Part{Tool: s.looked("book")}, compose.Part{Tool: s.exitingTool("d3")}, compose.Part{Tool: s.looked("more")}, compose.Part{Tool: s.exitingTool("d4")})
 	require.NoError(s.t, err)
 	j, err := sqlite.Open(context.Background(), filepath.Join(dir, "journal"))
 	require.NoError(s.t, err)
@@ -53,7 +53,7 @@ func TestPartsOfADeadProcess(t *testing.T) {
 	ctx := context.Background()
 	if dir := os.Getenv(killedIn); dir != "" {
 		s := &shop{t: t, dir: filepath.Join(dir, "work"), ledger: filepath.Join(dir, "ledger")}
-		rt, _ := s.mortal(dir)
+		rt, _ := s.newKilledRuntime(dir)
 		tx := begin(t, session(t, rt))
 		_, err := tx.Invoke(ctx, "whole", line{"a", "x"})
 		require.NoError(t, err)
@@ -66,14 +66,14 @@ func TestPartsOfADeadProcess(t *testing.T) {
 			s := &shop{t: t, dir: filepath.Join(dir, "work"), ledger: filepath.Join(dir, "ledger")}
 			require.NoError(t, os.Mkdir(s.dir, 0o700))
 			require.NoError(t, os.Mkdir(s.ledger, 0o700))
-			before := s.world()
+			before := s.state()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestPartsOfADeadProcess$")
 			cmd.Env = append(os.Environ(), killedIn+"="+dir, killedAt+"="+at)
 			out, err := cmd.CombinedOutput()
 			require.Equal(t, at == "none", err == nil, "%s", out)
-			require.Len(t, s.booked(), map[string]int{"d1": 0, "d2": 0, "d3": 1, "d4": 2, "none": 2}[at])
+			require.Len(t, s.orders(), map[string]int{"d1": 0, "d2": 0, "d3": 1, "d4": 2, "none": 2}[at])
 
-			rt, end := s.mortal(dir)
+			rt, end := s.newKilledRuntime(dir)
 			defer end()
 			found, err := rt.Recover(ctx)
 			require.NoError(t, err, "%+v", found)
@@ -84,7 +84,7 @@ func TestPartsOfADeadProcess(t *testing.T) {
 			}
 			rep, err := rt.Revert(ctx, txn, revert.Options{})
 			require.NoError(t, err, "%+v %+v", found, rep)
-			require.Equal(t, before, s.world(), "%+v", rep)
+			require.Equal(t, before, s.state(), "%+v", rep)
 		})
 	}
 }

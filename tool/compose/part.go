@@ -147,13 +147,13 @@ func (r *run) enter(ctx context.Context, e *partResult, ptc ctxperm.ToolContext,
 // note writes down what the undo or the verifier of a part will need. A part that has
 // neither, and acts only through handles or not at all, needs nothing.
 func (r *run) note(ctx context.Context, i int, record partRecord) error {
-	if !noted(r.node.parts[i].Tool) {
+	if !storesNote(r.node.parts[i].Tool) {
 		return nil
 	}
 	return r.tc.Note(ctx, noteKey(i), record)
 }
 
-func noted(t tool.Tool) bool {
+func storesNote(t tool.Tool) bool {
 	s := t.Spec()
 	return s.Verify != nil || s.Revert != nil || !hadNoEffect(t, t.Class(), nil)
 }

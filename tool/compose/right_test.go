@@ -45,11 +45,11 @@ func TestEachPartIsAskedFor(t *testing.T) {
 		}}
 		whole, err := compose.Chain(about, compose.Part{Tool: s.put("first")}, compose.Part{Tool: s.book("book")}, other)
 		require.NoError(t, err)
-		before := s.world()
+		before := s.state()
 		tx := begin(t, session(t, s.runtime([]agent.Option{denying(denied)}, whole)))
 		out, err := tx.Invoke(ctx, "whole", line{"a", "x"})
 		require.ErrorIs(t, err, tool.ErrDenied, "%+v", out)
-		require.Equal(t, before, s.world())
+		require.Equal(t, before, s.state())
 
 		free := begin(t, session(t, s.runtime(nil, whole)))
 		_, err = free.Invoke(ctx, "whole", line{"a", "x"})
@@ -64,7 +64,7 @@ func TestEachPartIsAskedFor(t *testing.T) {
 		tx = begin(t, session(t, s.runtime([]agent.Option{denying("tool://book")}, whole)))
 		out, err = tx.Invoke(ctx, "other", line{"a", "x"})
 		require.ErrorIs(t, err, tool.ErrDenied, "a fallback is no way round a denial: %+v", out)
-		require.Equal(t, before, s.world())
+		require.Equal(t, before, s.state())
 	}
 }
 
@@ -82,12 +82,12 @@ func TestAPartReachesNoFurtherThanAlone(t *testing.T) {
 	require.NoError(t, err)
 	whole, err := compose.Chain(about, compose.Part{Tool: s.put("put")}, compose.Part{Tool: sly})
 	require.NoError(t, err)
-	before := s.world()
+	before := s.state()
 	tx := begin(t, session(t, s.runtime(nil, whole)))
 	out, err := tx.Invoke(context.Background(), "whole", line{"a", "x"})
 	require.ErrorIs(t, err, tool.ErrDenied)
 	require.Contains(t, out.Error.Why, "the tool sly does not declare")
-	require.Equal(t, before, s.world())
+	require.Equal(t, before, s.state())
 }
 
 // TestDeclarations of what is composed.
@@ -228,19 +228,19 @@ func TestSideBySide(t *testing.T) {
 	in.Input = lineSchema
 	whole, err := compose.Parallel(in, parts...)
 	require.NoError(t, err)
-	before := s.world()
+	before := s.state()
 	ses := session(t, s.runtime(nil, whole))
 	tx := begin(t, ses)
 	_, err = tx.Invoke(ctx, "whole", line{"a", "x"})
 	require.NoError(t, err)
-	require.Len(t, s.booked(), 3)
+	require.Len(t, s.orders(), 3)
 	written, err := os.ReadFile(filepath.Join(s.dir, "a_0"))
 	require.NoError(t, err)
 	require.Contains(t, string(written), "x.put")
 	require.NoError(t, tx.Commit(ctx))
 	_, err = ses.Revert(ctx, tx.ID(), revert.Options{})
 	require.NoError(t, err)
-	require.Equal(t, before, s.world())
+	require.Equal(t, before, s.state())
 }
 
 // TestAStateInParts: two parts that hold the same state see what the other left, and a
@@ -265,14 +265,14 @@ func TestAStateInParts(t *testing.T) {
 	in.Name = "second"
 	other, err := compose.Fallback(in, compose.Part{Tool: twice}, compose.Part{Tool: next("count")})
 	require.NoError(t, err)
-	before := s.world()
+	before := s.state()
 	ses := session(t, s.runtime(nil, twice, other, next("count")))
 	tx := begin(t, ses)
 	s.failing, s.mode = "put", "late"
 	out, err := tx.Invoke(ctx, "second", line{"a", "x"})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"path":"a","text":"xi"}`, string(out.Output))
-	require.Equal(t, before, s.world())
+	require.Equal(t, before, s.state())
 	s.failing = ""
 	out, err = tx.Invoke(ctx, "second", line{"a", "x"})
 	require.NoError(t, err)

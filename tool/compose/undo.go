@@ -17,9 +17,9 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// told reads the notes of a part. ok is false for a part that did not begin or
+// recordedPart reads the notes of a part. ok is false for a part that did not begin or
 // has no notes.
-func told(notes map[string]json.RawMessage, i int) (r partRecord, ok bool, err error) {
+func recordedPart(notes map[string]json.RawMessage, i int) (r partRecord, ok bool, err error) {
 	raw, ok := notes[noteKey(i)]
 	if !ok {
 		return r, false, nil
@@ -33,7 +33,7 @@ func told(notes map[string]json.RawMessage, i int) (r partRecord, ok bool, err e
 func (n *node) undo(ctx context.Context, rc tool.RevertContext) error {
 	var errs []error
 	for i := len(n.parts) - 1; i >= 0; i-- {
-		r, ok, err := told(rc.Notes, i)
+		r, ok, err := recordedPart(rc.Notes, i)
 		if err == nil && (!ok || r.State == "none") {
 			continue
 		}
@@ -97,11 +97,11 @@ func (n *node) look(ctx context.Context, s verify.Subject) verify.Verdict {
 	var seen []verify.Verdict
 	whole := true // as far as the notes tell, all that was to run has
 	for i, p := range n.parts {
-		if !noted(p.Tool) {
+		if !storesNote(p.Tool) {
 			whole = whole && p.Tool.Class() == effect.Pure
 			continue
 		}
-		r, ok, err := told(s.Notes, i)
+		r, ok, err := recordedPart(s.Notes, i)
 		switch {
 		case err != nil:
 			seen = append(seen, verify.CannotTell(err.Error()))

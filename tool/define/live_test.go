@@ -31,15 +31,15 @@ func bare() string {
 	return strings.Replace(goodNote, `  "settings": {"folder": {"type": "string", "default": "."}},`+"\n", "", 1)
 }
 
-// house is a runtime whose tools come from a folder.
-type house struct {
+// liveSetup is a runtime whose tools come from a folder.
+type liveSetup struct {
 	dir, work string
 	rt        *agent.Runtime
 	live      *define.Watcher
 }
 
-func newHouse(t *testing.T, policy agent.Option) house {
-	h := house{dir: t.TempDir(), work: t.TempDir()}
+func newLiveSetup(t *testing.T, policy agent.Option) liveSetup {
+	h := liveSetup{dir: t.TempDir(), work: t.TempDir()}
 	put(t, h.dir, "note.json", bare())
 	var err error
 	h.rt, err = agent.New(quiet(), policy, agent.SuspendForApproval(), agent.Root("workspace", h.work))
@@ -50,7 +50,7 @@ func newHouse(t *testing.T, policy agent.Option) house {
 	return h
 }
 
-func (h house) begin(t *testing.T) *agent.Txn {
+func (h liveSetup) begin(t *testing.T) *agent.Txn {
 	s, err := h.rt.Session(t.Context(), perm.Principal{ID: "coder"}, agent.ClientProfile(perm.ClientFacts{Surface: "chat"}))
 	require.NoError(t, err)
 	tx, err := s.Begin(t.Context())
@@ -65,7 +65,7 @@ func TestAChangedDefinition(t *testing.T) {
 	asks := agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Ask, perm.Details{Reasons: []perm.Reason{{Text: "look"}}}), nil
 	}))
-	h := newHouse(t, asks)
+	h := newLiveSetup(t, asks)
 	ctx, tx := t.Context(), h.begin(t)
 	write := func(path string) (tool.Outcome, error) {
 		return tx.Invoke(ctx, "note", tool.Args{"path": path, "text": "x"})
@@ -108,7 +108,7 @@ func TestAChangedDefinition(t *testing.T) {
 
 // TestABadFileLeavesTheOldSet in force, and says so.
 func TestABadFileLeavesTheOldSet(t *testing.T) {
-	h := newHouse(t, allow())
+	h := newLiveSetup(t, allow())
 	was := h.rt.Tools().All()[0].Digest()
 	changed, err := h.live.Reload()
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestABadFileLeavesTheOldSet(t *testing.T) {
 
 // TestWatchSeesTheFileSystem: with real events, in the folder and in one that comes later.
 func TestWatchSeesTheFileSystem(t *testing.T) {
-	h := newHouse(t, allow())
+	h := newLiveSetup(t, allow())
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan error, 64)
 	ended := make(chan error, 1)

@@ -18,17 +18,17 @@ import (
 // post is a watch under way, with what it tells.
 type post struct {
 	*testing.T
-	told  chan error
-	ended chan error
-	stop  func()
-	live  *define.Watcher
-	names chan []string // of the tools that were put in force
-	now   []string
+	reported chan error
+	ended    chan error
+	stop     func()
+	live     *define.Watcher
+	names    chan []string // of the tools that were put in force
+	now      []string
 }
 
 func watched(t *testing.T, dir string) *post {
 	ctx, stop := context.WithCancel(t.Context())
-	p := &post{T: t, told: make(chan error, 4096), ended: make(chan error, 1), names: make(chan []string, 4096), stop: stop}
+	p := &post{T: t, reported: make(chan error, 4096), ended: make(chan error, 1), names: make(chan []string, 4096), stop: stop}
 	var err error
 	p.live, err = define.Open(dir, implementations(t), func(tools []tool.Tool) error {
 		var names []string
@@ -39,7 +39,7 @@ func watched(t *testing.T, dir string) *post {
 		return nil
 	}, define.AllowUnused())
 	require.NoError(t, err)
-	go func() { p.ended <- p.live.Watch(ctx, func(_ bool, err error) { p.told <- err }) }()
+	go func() { p.ended <- p.live.Watch(ctx, func(_ bool, err error) { p.reported <- err }) }()
 	t.Cleanup(func() {
 		stop()
 		require.ErrorIs(t, <-p.ended, context.Canceled)
@@ -53,7 +53,7 @@ func (p *post) until(what string, is func(err error) bool) {
 	p.Helper()
 	for {
 		select {
-		case err := <-p.told:
+		case err := <-p.reported:
 			for len(p.names) > 0 {
 				p.now = <-p.names
 			}
@@ -179,15 +179,15 @@ func TestWatchOfManyChanges(t *testing.T) {
 	require.False(t, changed)
 }
 
-// brief is a context that ends once it was looked at.
-type brief struct {
+// oneLookContext is a context that ends once it was looked at.
+type oneLookContext struct {
 	context.Context //nolint:containedctx // it is one
 
 	looked bool
 }
 
 // Err is nil once.
-func (b *brief) Err() error {
+func (b *oneLookContext) Err() error {
 	if !b.looked {
 		b.looked = true
 		return nil
@@ -208,7 +208,7 @@ func TestWatchThatEndsWhileItLoads(t *testing.T) {
 	put(t, dir, "note.json", called("two"))
 	ended, end := context.WithCancel(t.Context())
 	end()
-	err = live.Watch(&brief{Context: ended}, func(bool, error) { t.Error("nothing is to be told any more") })
+	err = live.Watch(&oneLookContext{Context: ended}, func(bool, error) { t.Error("nothing is to be told any more") })
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 1, uses)
 }

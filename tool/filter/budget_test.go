@@ -24,7 +24,7 @@ import (
 // TestBudgetIsNotSpentTwice: of many calls at once exactly as many run as there is
 // left, in each session and over all of them.
 func TestBudgetIsNotSpentTwice(t *testing.T) {
-	w := newWorld(t, must(filter.Budget{Runtime: filter.Usage{Calls: 7}, Session: filter.Usage{Calls: 5}}.Filter()))
+	w := newFilterSetup(t, must(filter.Budget{Runtime: filter.Usage{Calls: 7}, Session: filter.Usage{Calls: 5}}.Filter()))
 	var all sync.WaitGroup
 	var done [2]atomic.Int64
 	for i, tx := range []*agent.Txn{w.session("coder"), w.session("other")} {
@@ -48,7 +48,7 @@ func TestBudgetSettlesWhatWasUsed(t *testing.T) {
 		EstimateUsage: func(f filter.Call) filter.Usage { return filter.Usage{Cost: 60, Time: 2 * time.Second} },
 		Cost:          func(filter.Call, tool.Outcome) int64 { return 25 },
 	}
-	w := newWorld(t, must(dear.Filter()))
+	w := newFilterSetup(t, must(dear.Filter()))
 	tx := w.session("coder")
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "sss").Status, "25 of 100, 3 s of 10")
 	require.Equal(t, tool.StatusFailed, w.call(tx, "look", "fail").Status, "50: it ran")
@@ -57,12 +57,12 @@ func TestBudgetSettlesWhatWasUsed(t *testing.T) {
 	require.NotEmpty(t, over.EndLoop)
 	require.EqualValues(t, 2, w.ran.Load())
 
-	w = newWorld(t, must(filter.Budget{Session: filter.Usage{Time: 5 * time.Second}, WarnPercent: -1}.Filter()))
+	w = newFilterSetup(t, must(filter.Budget{Session: filter.Usage{Time: 5 * time.Second}, WarnPercent: -1}.Filter()))
 	tx = w.session("coder")
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "ssssssss").Status, "nothing was reserved")
 	require.Contains(t, w.call(tx, "look", "x").Error.Why, "of 5s used")
 
-	w = newWorld(t, must(filter.Budget{Session: filter.Usage{Output: 10}, WarnPercent: -1}.Filter()))
+	w = newFilterSetup(t, must(filter.Budget{Session: filter.Usage{Output: 10}, WarnPercent: -1}.Filter()))
 	tx = w.session("coder")
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "x").Status)
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "x").Status)
@@ -73,7 +73,7 @@ func TestBudgetSettlesWhatWasUsed(t *testing.T) {
 // paid for when it is held and runs when it is released.
 func TestBudgetOfCallsThatWait(t *testing.T) {
 	ctx := context.Background()
-	w := newWorld(t, must(filter.Budget{Session: filter.Usage{Calls: 2}}.Filter()), filter.Filter{
+	w := newFilterSetup(t, must(filter.Budget{Session: filter.Usage{Calls: 2}}.Filter()), filter.Filter{
 		Name: "strict", Before: func(_ context.Context, f filter.Call) error {
 			if strings.Contains(string(f.Input()), "never") {
 				return errors.New("never")
@@ -126,7 +126,7 @@ func TestBudgetOfNumbersThatAreTooGreat(t *testing.T) {
 			return 1
 		},
 	}
-	w := newWorld(t, must(dear.Filter()), together)
+	w := newFilterSetup(t, must(dear.Filter()), together)
 	tx := w.session("coder")
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "a").Status)
 	require.Equal(t, tool.StatusDenied, w.call(tx, "look", "dear").Status, "it does not fit beside 1")
@@ -180,7 +180,7 @@ func TestBudgetGivesBack(t *testing.T) {
 				return 2
 			},
 		}
-		w := newWorld(t, must(budget.Filter()), after)
+		w := newFilterSetup(t, must(budget.Filter()), after)
 		tx := w.session("coder")
 		spent, used := int64(0), int64(0)
 		for range 20 {

@@ -24,7 +24,7 @@ import (
 
 // TestCacheKeepsWhatReadsNothing, and of that no more than its bounds let it.
 func TestCacheKeepsWhatReadsNothing(t *testing.T) {
-	w := newWorld(t, must(filter.Cache{MaxEntries: 2, TTL: time.Minute}.Filter()))
+	w := newFilterSetup(t, must(filter.Cache{MaxEntries: 2, TTL: time.Minute}.Filter()))
 	tx := w.session("coder")
 	first := w.call(tx, "look", "x")
 	again := w.call(tx, "look", "x")
@@ -56,7 +56,7 @@ func TestCacheKeepsWhatReadsNothing(t *testing.T) {
 	w.host.Advance(time.Minute)
 	require.Empty(t, w.call(tx, "look", "2").Filter, "it is too old")
 
-	w = newWorld(t, must(filter.Cache{MaxBytes: 1}.Filter()))
+	w = newFilterSetup(t, must(filter.Cache{MaxBytes: 1}.Filter()))
 	tx = w.session("coder")
 	w.call(tx, "look", "x")
 	require.Empty(t, w.call(tx, "look", "x").Filter, "no result fits")
@@ -70,7 +70,7 @@ func TestCacheKeepsNoAnswerOfAnother(t *testing.T) {
 		f.Answer(tool.Text(fmt.Sprint("answer ", answers)))
 		return nil
 	}}
-	w := newWorld(t, must(filter.Cache{}.Filter()), other)
+	w := newFilterSetup(t, must(filter.Cache{}.Filter()), other)
 	tx := w.session("coder")
 	require.Equal(t, "answer 1", w.call(tx, "look", "x").Text)
 	require.Equal(t, "answer 2", w.call(tx, "look", "x").Text)
@@ -82,9 +82,9 @@ type situation struct {
 	who, session, client, labels, revision, tool, input string
 }
 
-// lookers are tools of one name: another description, other code behind the same
+// identifyingTools are tools of one name: another description, other code behind the same
 // declaration, and one with settings, configured in two ways. Each says which it is.
-func lookers(t *testing.T, run func() int) map[string]tool.Tool {
+func identifyingTools(t *testing.T, run func() int) map[string]tool.Tool {
 	made := func(name string, s tool.Spec) tool.Tool {
 		s.Name, s.EffectClass, s.Confinement = "look", effect.Pure, tool.Handles
 		s.Execute = func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
@@ -129,7 +129,7 @@ func TestCacheSharesNothing(t *testing.T) {
 		})
 		mark, err := tool.Create("mark", "", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
 		require.NoError(r, err)
-		variants := lookers(t, func() int { runs++; return runs })
+		variants := identifyingTools(t, func() int { runs++; return runs })
 		rt, err := agent.New(agent.Host(hosttest.New(1)), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(engine), agent.Filters(must(filter.Cache{}.Filter())),
 			agent.Tools(mark, variants["plain"]))
 		require.NoError(r, err)

@@ -24,8 +24,8 @@ import (
 	"github.com/remit-dev/remit/tool/filter"
 )
 
-// world is a runtime with filters, on a clock of its own.
-type world struct {
+// filterSetup is a runtime with filters, on a clock of its own.
+type filterSetup struct {
 	*testing.T
 	host     *hosttest.Host
 	rt       *agent.Runtime
@@ -42,8 +42,8 @@ func must(f filter.Filter, err error) filter.Filter {
 	return f
 }
 
-func newWorld(t *testing.T, filters ...filter.Filter) *world {
-	w := &world{T: t, host: hosttest.New(1), revision: "r1", effect: perm.Allow}
+func newFilterSetup(t *testing.T, filters ...filter.Filter) *filterSetup {
+	w := &filterSetup{T: t, host: hosttest.New(1), revision: "r1", effect: perm.Allow}
 	engine := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(w.effect, perm.Details{Revision: w.revision}), nil
 	})
@@ -56,7 +56,7 @@ func newWorld(t *testing.T, filters ...filter.Filter) *world {
 }
 
 // tool takes a second of the clock for each "s" of its input.
-func (w *world) tool(name string, class effect.Class, needs ...perm.ResourceAccess) tool.Tool {
+func (w *filterSetup) tool(name string, class effect.Class, needs ...perm.ResourceAccess) tool.Tool {
 	tl, err := tool.FromSpec(tool.Spec{
 		Name: name, EffectClass: class, Needs: needs, Confinement: tool.Handles,
 		Execute: func(_ context.Context, _ ctxperm.ToolContext, in json.RawMessage) (tool.Result, error) {
@@ -73,13 +73,13 @@ func (w *world) tool(name string, class effect.Class, needs ...perm.ResourceAcce
 }
 
 // trusted is a tool that nothing keeps from looking at a clock.
-func (w *world) trusted(name string) tool.Tool {
+func (w *filterSetup) trusted(name string) tool.Tool {
 	tl, err := w.tool(name, effect.Pure).Modify(func(s *tool.Spec) { s.Confinement = tool.Trusted })
 	require.NoError(w, err)
 	return tl
 }
 
-func (w *world) session(who string) *agent.Txn {
+func (w *filterSetup) session(who string) *agent.Txn {
 	s, err := w.rt.Session(context.Background(), perm.Principal{ID: who})
 	require.NoError(w, err)
 	tx, err := s.Begin(context.Background())
@@ -87,14 +87,14 @@ func (w *world) session(who string) *agent.Txn {
 	return tx
 }
 
-func (w *world) call(tx *agent.Txn, name, in string) tool.Outcome {
+func (w *filterSetup) call(tx *agent.Txn, name, in string) tool.Outcome {
 	out, _ := tx.Invoke(context.Background(), name, in)
 	return out
 }
 
 func TestRate(t *testing.T) {
 	for _, shared := range []bool{false, true} {
-		w := newWorld(t, must(filter.Rate{MaxCalls: 2, Window: time.Minute, Shared: shared}.Filter()))
+		w := newFilterSetup(t, must(filter.Rate{MaxCalls: 2, Window: time.Minute, Shared: shared}.Filter()))
 		one, two := w.session("coder"), w.session("other")
 		require.Equal(t, tool.StatusDone, w.call(one, "look", "a").Status)
 		w.host.Advance(30 * time.Second)
@@ -135,7 +135,7 @@ func TestConstructorsRefuse(t *testing.T) {
 // after the clock was set back. The filter still counts the calls that began
 // before.
 func TestRateWhenTheClockIsSetBack(t *testing.T) {
-	w := newWorld(t, must(filter.Rate{MaxCalls: 2, Window: time.Minute}.Filter()))
+	w := newFilterSetup(t, must(filter.Rate{MaxCalls: 2, Window: time.Minute}.Filter()))
 	tx := w.session("coder")
 	require.Equal(t, tool.StatusDone, w.call(tx, "look", "a").Status)
 	w.host.Advance(-24 * time.Hour)
@@ -151,7 +151,7 @@ func TestRateWhenTheClockIsSetBack(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	var text bytes.Buffer
-	w := newWorld(t, must(filter.Log(slog.New(slog.NewTextHandler(&text, nil)))), must(filter.Rate{MaxCalls: 1, Window: time.Hour}.Filter()))
+	w := newFilterSetup(t, must(filter.Log(slog.New(slog.NewTextHandler(&text, nil)))), must(filter.Rate{MaxCalls: 1, Window: time.Hour}.Filter()))
 	tx := w.session("coder")
 	w.call(tx, "look", "ss private")
 	w.call(tx, "look", "x")

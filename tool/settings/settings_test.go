@@ -185,13 +185,13 @@ func TestSet(t *testing.T) {
 	require.False(t, all[0].Configured)
 }
 
-// desk runs calls of a configured tool.
-type desk struct {
+// configuredSetup runs calls of a configured tool.
+type configuredSetup struct {
 	rt *agent.Runtime
 	tx *agent.Txn
 }
 
-func newDesk(t *testing.T, opts ...agent.Option) desk {
+func newConfiguredSetup(t *testing.T, opts ...agent.Option) configuredSetup {
 	store, err := secrets.New(map[string]secrets.Source{"weather": func(context.Context) (string, error) { return token, nil }})
 	require.NoError(t, err)
 	rt, err := agent.New(append([]agent.Option{agent.Driver(store), agent.Log(slog.New(slog.DiscardHandler))}, opts...)...)
@@ -201,7 +201,7 @@ func newDesk(t *testing.T, opts ...agent.Option) desk {
 	require.NoError(t, err)
 	tx, err := s.Begin(t.Context())
 	require.NoError(t, err)
-	return desk{rt, tx}
+	return configuredSetup{rt, tx}
 }
 
 func decides(effect perm.Effect) agent.Option {
@@ -223,7 +223,7 @@ func configured(t *testing.T, user string) tool.Tool {
 // TestNotConfiguredIsNotOffered: not listed, and a call of it is invalid and says how to
 // mend it; configured it is listed and runs with its settings.
 func TestNotConfiguredIsNotOffered(t *testing.T) {
-	d := newDesk(t, decides(perm.Allow), agent.Tools(forecast(t, nil)))
+	d := newConfiguredSetup(t, decides(perm.Allow), agent.Tools(forecast(t, nil)))
 	s, err := d.rt.Session(t.Context(), perm.Principal{ID: "coder"})
 	require.NoError(t, err)
 	shown, err := s.Tools(t.Context())
@@ -258,7 +258,7 @@ func TestNotConfiguredIsNotOffered(t *testing.T) {
 // TestAnApprovalIsForTheSettings: what was approved with other settings is asked again.
 func TestAnApprovalIsForTheSettings(t *testing.T) {
 	for later, same := range map[string]bool{`{"token":"secret://weather"}`: true, `{"token":"secret://weather","region":"us"}`: false} {
-		d := newDesk(t, decides(perm.Ask), agent.SuspendForApproval(), agent.Tools(configured(t, `{"token":"secret://weather"}`)))
+		d := newConfiguredSetup(t, decides(perm.Ask), agent.SuspendForApproval(), agent.Tools(configured(t, `{"token":"secret://weather"}`)))
 		out, err := d.tx.Invoke(t.Context(), "forecast", "today")
 		require.ErrorIs(t, err, tool.ErrPending)
 		_, err = d.rt.RememberApproval(t.Context(), agent.Answer{Call: out.Call, Approved: true, By: "kim"}, ctxperm.RememberScope{Always: true})
@@ -273,7 +273,7 @@ func TestAnApprovalIsForTheSettings(t *testing.T) {
 
 func TestAHeldCallIsReleasedWithItsSettings(t *testing.T) {
 	for later, same := range map[string]bool{`{"token":"secret://weather"}`: true, `{"token":"secret://weather","region":"us"}`: false, `{}`: false} {
-		d := newDesk(t, decides(perm.Hold), agent.Tools(configured(t, `{"token":"secret://weather"}`)))
+		d := newConfiguredSetup(t, decides(perm.Hold), agent.Tools(configured(t, `{"token":"secret://weather"}`)))
 		out, err := d.tx.Invoke(t.Context(), "forecast", "today")
 		require.NoError(t, err)
 		require.Equal(t, tool.StatusHeld, out.Status)
@@ -309,7 +309,7 @@ func TestOutsideOfACall(t *testing.T) {
 	require.NotEmpty(t, wrong.NotConfiguredReason(), "another declaration was never configured")
 	wrong, _, err = wrong.Configure(t.Context(), json.RawMessage(`{"token":"secret://weather"}`))
 	require.NoError(t, err)
-	d := newDesk(t, decides(perm.Allow), agent.Tools(bare, wrong))
+	d := newConfiguredSetup(t, decides(perm.Allow), agent.Tools(bare, wrong))
 	out, err := d.tx.Invoke(t.Context(), "bare", "x")
 	require.Error(t, err)
 	require.Contains(t, out.Error.Why, "the tool has no settings")

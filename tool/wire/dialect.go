@@ -22,11 +22,11 @@ type dialect struct {
 type rule uint8
 
 const (
-	told    rule = iota // it goes into the description
-	kept                // it stays
-	dropped             // it means nothing to a model
-	refused             // a schema that has it cannot be said
-	renamed             // another keyword says it, or nearly: see rename
+	toDescription rule = iota // it goes into the description
+	kept                      // it stays
+	dropped                   // it means nothing to a model
+	refused                   // a schema that has it cannot be said
+	renamed                   // another keyword says it, or nearly: see rename
 )
 
 // limitCounter counts what providers limit, over one schema or over all strict ones of a request. Zero as a limit is none.

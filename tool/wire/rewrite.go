@@ -16,11 +16,11 @@ import (
 // schema takes; the tool's own schema is what a call is held to.
 type rewriter struct {
 	dialect
-	root   any
-	tally  limitCounter
-	busy   []string // references that are being replaced, or followed
-	size   int
-	unsure int // above 0: below a place that withoutNulls does not look at
+	root    any
+	counter limitCounter
+	busy    []string // references that are being replaced, or followed
+	size    int
+	unsure  int // above 0: below a place that withoutNulls does not look at
 }
 
 // largest is how many schemas a rewritten one may hold: references that are replaced can multiply.
@@ -34,10 +34,10 @@ func write(s any, d dialect) (json.RawMessage, limitCounter, error) {
 		err = r.checkLimits()
 	}
 	if err != nil {
-		return nil, r.tally, err
+		return nil, r.counter, err
 	}
 	raw, err := canon.Marshal(out)
-	return raw, r.tally, err
+	return raw, r.counter, err
 }
 
 func (r *rewriter) schema(s any, level int) (any, error) {
@@ -85,7 +85,7 @@ func (r *rewriter) keywords(m map[string]any, level int) (any, error) {
 		switch what {
 		case refused:
 			return nil, fmt.Errorf("the schema has %q", word)
-		case told:
+		case toDescription:
 			notes = append(notes, note(word, m[word]))
 		case dropped:
 		case kept, renamed:
@@ -115,7 +115,7 @@ func (r *rewriter) decide(word string, m map[string]any, level int) (to string, 
 	case word == "additionalProperties" && r.inlined && isBool(m[word]):
 		return word, dropped // no model needs to read of it: a call is held to it
 	case !known:
-		return word, told
+		return word, toDescription
 	case what == renamed:
 		return r.rename(word, m)
 	case word == "format" && r.formats != nil && !r.formats[text],
@@ -123,7 +123,7 @@ func (r *rewriter) decide(word string, m map[string]any, level int) (to string, 
 		word == "minItems" && r.fewest && m[word] != json.Number("0") && m[word] != json.Number("1"),
 		word == "enum" && r.names && !onlyNames(m[word]),
 		word == "required" && r.inlined && level > 0:
-		return word, told
+		return word, toDescription
 	}
 	return word, what
 }
@@ -144,7 +144,7 @@ func (r *rewriter) rename(word string, m map[string]any) (to string, what rule) 
 	case word == "oneOf" && m["anyOf"] == nil:
 		return "anyOf", renamed
 	default:
-		return word, told
+		return word, toDescription
 	}
 }
 

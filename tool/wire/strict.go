@@ -36,7 +36,7 @@ func (r *rewriter) close(m, out map[string]any, level int) error {
 		if requires(m, name) {
 			continue
 		}
-		r.tally.optional++
+		r.counter.optional++
 		if r.required {
 			declared, _ := m["properties"].(map[string]any)
 			orNull, err := r.orNull(name, declared[name], properties[name])
@@ -192,12 +192,12 @@ func (r *rewriter) count(out map[string]any, level int) {
 	properties, _ := out["properties"].(map[string]any)
 	defines, _ := out["$defs"].(map[string]any)
 	values, _ := out["enum"].([]any)
-	r.tally.properties += len(properties)
-	r.tally.enums += len(values)
-	r.tally.levels = max(r.tally.levels, level)
+	r.counter.properties += len(properties)
+	r.counter.enums += len(values)
+	r.counter.levels = max(r.counter.levels, level)
 	for _, named := range []map[string]any{properties, defines} {
 		for name := range named {
-			r.tally.characters += utf8.RuneCountInString(name)
+			r.counter.characters += utf8.RuneCountInString(name)
 		}
 	}
 	here := 0
@@ -206,12 +206,12 @@ func (r *rewriter) count(out map[string]any, level int) {
 			here += utf8.RuneCountInString(text)
 		}
 	}
-	r.tally.characters += here
+	r.counter.characters += here
 	if len(values) > longEnum {
-		r.tally.long = max(r.tally.long, here)
+		r.counter.long = max(r.counter.long, here)
 	}
 	if _, several := out["type"].([]any); several || out["anyOf"] != nil {
-		r.tally.unions++
+		r.counter.unions++
 	}
 }
 
@@ -221,11 +221,11 @@ func (r *rewriter) checkLimits() error {
 		what      string
 		has, most int
 	}{
-		{"members", r.tally.properties, r.most.properties},
-		{"levels", r.tally.levels, r.most.levels},
-		{"values in enums", r.tally.enums, r.most.enums},
-		{"characters in names and enums", r.tally.characters, r.most.characters},
-		{"characters in one long enum", r.tally.long, r.most.long},
+		{"members", r.counter.properties, r.most.properties},
+		{"levels", r.counter.levels, r.most.levels},
+		{"values in enums", r.counter.enums, r.most.enums},
+		{"characters in names and enums", r.counter.characters, r.most.characters},
+		{"characters in one long enum", r.counter.long, r.most.long},
 	} {
 		if l.most > 0 && l.has > l.most {
 			return fmt.Errorf("the schema has %d %s, more than %d", l.has, l.what, l.most)

@@ -173,9 +173,9 @@ func (c *connection) locks(ctx context.Context) ([]lock, error) {
 	return out, err
 }
 
-// unseen returns accesses beyond the known ones, and refuses what no statement
+// untrackedChanges returns accesses beyond the known ones, and refuses what no statement
 // may do to a table. Own are tables on which this package created a trigger.
-func unseen(locks []lock, known touched, own map[string]bool) (more touched, err error) {
+func untrackedChanges(locks []lock, known touched, own map[string]bool) (more touched, err error) {
 	for _, l := range locks {
 		switch l.mode {
 		case "AccessShareLock", "RowShareLock":

@@ -20,7 +20,7 @@ type callTxn struct {
 	history history
 	mark    engine.TxnMarker
 	changed bool
-	broken  error
+	failure error
 }
 
 // Begin begins the transaction.
@@ -69,11 +69,11 @@ func same(a, b map[string]counted) bool {
 
 // within runs f in a savepoint: a failure changes nothing.
 func (w *callTxn) within(ctx context.Context, f func() error) error {
-	if w.broken != nil {
-		return w.broken
+	if w.failure != nil {
+		return w.failure
 	}
 	if err := w.c.do(ctx, "SAVEPOINT remit"); err != nil {
-		w.broken = err
+		w.failure = err
 		return err
 	}
 	err := f()
@@ -83,8 +83,8 @@ func (w *callTxn) within(ctx context.Context, f func() error) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	if bad := w.c.do(ctx, end); bad != nil {
-		w.broken = fmt.Errorf("the transaction of the call is over since a statement failed: %w", errors.Join(err, bad))
-		return w.broken
+		w.failure = fmt.Errorf("the transaction of the call is over since a statement failed: %w", errors.Join(err, bad))
+		return w.failure
 	}
 	return err
 }
@@ -93,8 +93,8 @@ func (w *callTxn) within(ctx context.Context, f func() error) error {
 // triggers or foreign keys also change other tables, it rolls back, watches
 // those, and tries again.
 func (w *callTxn) Execute(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (out engine.Rows, err error) {
-	if w.broken != nil {
-		return out, w.broken
+	if w.failure != nil {
+		return out, w.failure
 	}
 	args, err := arguments(s)
 	if err != nil {
@@ -227,7 +227,7 @@ func (w *callTxn) check(ctx context.Context, before, after map[string]counted, k
 	if err != nil {
 		return err
 	}
-	others, err := unseen(locks, append(known, more...), w.c.own)
+	others, err := untrackedChanges(locks, append(known, more...), w.c.own)
 	if err != nil {
 		return err
 	}
@@ -258,8 +258,8 @@ func contains(all touched, a engine.Access) bool {
 // Prepare returns the changed rows, drops the triggers and identifies the
 // transaction.
 func (w *callTxn) Prepare(ctx context.Context, op string) ([]engine.Change, engine.TxnMarker, error) {
-	if w.broken != nil {
-		return nil, engine.TxnMarker{}, w.broken
+	if w.failure != nil {
+		return nil, engine.TxnMarker{}, w.failure
 	}
 	var out []engine.Change
 	for _, row := range w.history.order {
@@ -323,7 +323,7 @@ func (w *callTxn) Commit(ctx context.Context) error {
 		return errors.New("the database rolled back instead of committing")
 	}
 	// A caller that stopped waiting does not know the outcome; the server does.
-	switch fate, err := w.server.Fate(context.WithoutCancel(ctx), w.mark); {
+	switch fate, err := w.server.TxnOutcomeOf(context.WithoutCancel(ctx), w.mark); {
 	case err == nil && fate == engine.Committed:
 		return nil
 	case err == nil && fate == engine.Aborted:
@@ -335,8 +335,8 @@ func (w *callTxn) Commit(ctx context.Context) error {
 
 // Rollback closes the connection, which makes the server roll back.
 func (w *callTxn) Rollback() {
-	if w.broken == nil {
-		w.broken = errors.New("the transaction of the call has ended")
+	if w.failure == nil {
+		w.failure = errors.New("the transaction of the call has ended")
 	}
 	w.c.close()
 }

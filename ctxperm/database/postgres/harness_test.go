@@ -49,7 +49,7 @@ func (p *place) clear() {
 
 // testEnv is a database, and a runtime that uses it as the role agent.
 type testEnv struct {
-	*databasetest.World
+	*databasetest.Setup
 	*place
 }
 
@@ -63,7 +63,7 @@ func (p *place) testEnv(t tb, schema string, opts ...agent.Option) *testEnv {
 	at := *p
 	at.t = t
 	at.Exec(schema)
-	return &testEnv{World: databasetest.New(t, postgres.Kind(), at.agent, &at, opts...), place: &at}
+	return &testEnv{Setup: databasetest.New(t, postgres.Kind(), at.agent, &at, opts...), place: &at}
 }
 
 // Exec runs statements.
@@ -113,9 +113,9 @@ func (p *place) Dump() string {
 
 // anew clears a place and creates a test environment there, for tests of every kind of
 // database.
-func anew(p *place) func(t databasetest.T, schema string) *databasetest.World {
-	return func(t databasetest.T, schema string) *databasetest.World {
+func anew(p *place) func(t databasetest.T, schema string) *databasetest.Setup {
+	return func(t databasetest.T, schema string) *databasetest.Setup {
 		p.clear()
-		return p.testEnv(t, schema).World
+		return p.testEnv(t, schema).Setup
 	}
 }

@@ -71,7 +71,7 @@ func TestTxnOutcome(t *testing.T) {
 		return w, m
 	}
 	fate := func(m engine.TxnMarker) engine.TxnOutcome {
-		f, err := e.Fate(t.Context(), m)
+		f, err := e.TxnOutcomeOf(t.Context(), m)
 		require.NoError(t, err)
 		return f
 	}
@@ -89,7 +89,7 @@ func TestTxnOutcome(t *testing.T) {
 	later.Xid = "99999999999"
 	require.Equal(t, engine.Lost, fate(later), "a number that was not given out")
 	m.Identity = "another"
-	_, err = e.Fate(t.Context(), m)
+	_, err = e.TxnOutcomeOf(t.Context(), m)
 	require.ErrorIs(t, err, errOther)
 	require.Equal(t, "0\n", pgtest.Rows(t, owner, "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal"))
 }

@@ -60,7 +60,7 @@ func (c *connection) query(ctx context.Context, s engine.Statement, ask engine.A
 	if err != nil {
 		return engine.Rows{}, err
 	}
-	more, err := unseen(locks, known, c.own)
+	more, err := untrackedChanges(locks, known, c.own)
 	if err == nil && len(more) > 0 {
 		err = ask(ctx, more)
 	}

@@ -163,7 +163,7 @@ func (r *repairer) Write(ctx context.Context, ref engine.Ref, now, want engine.I
 	if want == nil {
 		return r.exec(ctx, remove, ref.Key)
 	}
-	if now != nil && slices.ContainsFunc(t.given, func(i int) bool { return now[i] != want[i] }) {
+	if now != nil && slices.ContainsFunc(t.generated, func(i int) bool { return now[i] != want[i] }) {
 		if err := r.exec(ctx, remove, ref.Key); err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (r *repairer) Vacate(ctx context.Context, ref engine.Ref, now, want engine.
 	}
 	var sets []string
 	for i, c := range t.Cols {
-		if want == nil || now[i] == want[i] || slices.Contains(t.Key, i) || slices.Contains(t.given, i) {
+		if want == nil || now[i] == want[i] || slices.Contains(t.Key, i) || slices.Contains(t.generated, i) {
 			continue
 		}
 		switch {

@@ -13,15 +13,15 @@ import (
 // table describes a table.
 type table struct {
 	engine.Table
-	oid, sql string
-	kind     string
-	owned    bool     // the role may disable its triggers
-	triggers []string // its own enabled triggers, in SQL syntax, with their mode: O, A
-	how      []string
-	given    []int    // columns whose values the server always generates
-	full     []bool   // per column: NOT NULL
-	types    []string // per column
-	may      rights
+	oid, sql  string
+	kind      string
+	owned     bool     // the role may disable its triggers
+	triggers  []string // its own enabled triggers, in SQL syntax, with their mode: O, A
+	how       []string
+	generated []int    // columns whose values the server always generates
+	full      []bool   // per column: NOT NULL
+	types     []string // per column
+	may       rights
 }
 
 // rights are the role's rights to a table: to each column, and to rows.
@@ -59,7 +59,7 @@ func (c *connection) describe(ctx context.Context, name string) (*table, error) 
 		t.Cols, t.full, t.types = append(t.Cols, col[0]), append(t.full, col[4] == "true"), append(t.types, col[5])
 		t.may.read, t.may.insert, t.may.update = append(t.may.read, col[6] == "true"), append(t.may.insert, col[7] == "true"), append(t.may.update, col[8] == "true")
 		if col[3] == "true" {
-			t.given = append(t.given, i)
+			t.generated = append(t.generated, i)
 		}
 		if col[1] == "true" {
 			place[i] = col[2]

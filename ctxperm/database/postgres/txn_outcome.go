@@ -30,10 +30,10 @@ func (s *server) Identity(ctx context.Context) (string, error) {
 	return c.identity(ctx)
 }
 
-// Fate queries the server. A transaction that still runs belongs to a process
+// TxnOutcomeOf queries the server. A transaction that still runs belongs to a process
 // that has died or abandoned it. Fate closes its connection, and queries the
 // server again.
-func (s *server) Fate(ctx context.Context, m engine.TxnMarker) (engine.TxnOutcome, error) {
+func (s *server) TxnOutcomeOf(ctx context.Context, m engine.TxnMarker) (engine.TxnOutcome, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return engine.Lost, err
@@ -46,17 +46,17 @@ func (s *server) Fate(ctx context.Context, m engine.TxnMarker) (engine.TxnOutcom
 	if id != m.Identity {
 		return engine.Lost, errOther
 	}
-	fate, err := c.fate(ctx, m)
+	fate, err := c.txnOutcome(ctx, m)
 	if err != nil || fate != engine.Running {
 		return fate, err
 	}
 	if _, err := c.all(ctx, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = $1::int AND backend_xid = ($2::xid8)::xid", itoa(m.Process), m.Xid); err != nil {
 		return engine.Running, nil // not permitted; then the caller waits
 	}
-	return c.fate(ctx, m)
+	return c.txnOutcome(ctx, m)
 }
 
-func (c *connection) fate(ctx context.Context, m engine.TxnMarker) (engine.TxnOutcome, error) {
+func (c *connection) txnOutcome(ctx context.Context, m engine.TxnMarker) (engine.TxnOutcome, error) {
 	row, err := c.one(ctx, "SELECT coalesce(pg_xact_status($1::xid8), '')", m.Xid)
 	if e, ok := asPg(err); ok && e.Code == "22023" { // the server has not issued this ID yet: an older state was restored
 		return engine.Lost, nil

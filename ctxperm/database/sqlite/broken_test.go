@@ -44,7 +44,7 @@ func TestNotADatabase(t *testing.T) {
 	defer func() { require.NoError(t, e.Close()) }()
 	_, err = e.Identity(t.Context())
 	require.ErrorContains(t, err, "a.db")
-	_, err = e.Fate(t.Context(), engine.TxnMarker{})
+	_, err = e.TxnOutcomeOf(t.Context(), engine.TxnMarker{})
 	require.Error(t, err)
 	_, err = e.Query(t.Context(), engine.Statement{SQL: "SELECT 1 FROM sqlite_schema"}, allow, all)
 	require.Error(t, err)
@@ -86,7 +86,7 @@ func TestTxnOutcomes(t *testing.T) {
 		return m
 	}
 	fate := func(m engine.TxnMarker) engine.TxnOutcome {
-		is, err := f.Fate(t.Context(), m)
+		is, err := f.TxnOutcomeOf(t.Context(), m)
 		require.NoError(t, err)
 		return is
 	}
@@ -105,7 +105,7 @@ func TestTxnOutcomes(t *testing.T) {
 	require.Equal(t, engine.Lost, fate(first), "pruned")
 	require.Equal(t, engine.Committed, fate(last))
 	last.Identity = "d_another"
-	_, err = f.Fate(t.Context(), last)
+	_, err = f.TxnOutcomeOf(t.Context(), last)
 	require.ErrorIs(t, err, errOther)
 }
 

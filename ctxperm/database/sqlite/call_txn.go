@@ -19,7 +19,7 @@ type callTxn struct {
 	capture *capture
 	history history
 	begun   bool
-	broken  error // error that ended the transaction early
+	failure error // error that ended the transaction early
 	mark    engine.TxnMarker
 	changed bool
 }
@@ -44,16 +44,16 @@ func (d *file) Begin(ctx context.Context) (engine.Tx, error) {
 
 // Query reads the changes of the call so far.
 func (w *callTxn) Query(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (engine.Rows, error) {
-	if w.broken != nil {
-		return engine.Rows{}, w.broken
+	if w.failure != nil {
+		return engine.Rows{}, w.failure
 	}
 	return w.c.query(ctx, s, ask, win)
 }
 
 // Execute runs a statement in a savepoint, so that a failure changes nothing.
 func (w *callTxn) Execute(ctx context.Context, s engine.Statement, ask engine.AuthorizeFunc, win engine.Page) (engine.Rows, error) {
-	if w.broken != nil {
-		return engine.Rows{}, w.broken
+	if w.failure != nil {
+		return engine.Rows{}, w.failure
 	}
 	if err := w.c.decide(ctx, s, ask, true); err != nil {
 		return engine.Rows{}, err
@@ -96,7 +96,7 @@ func (w *callTxn) begin(ctx context.Context) error {
 	}
 	err := w.c.own(ctx, "SAVEPOINT remit")
 	if err != nil {
-		w.broken = err
+		w.failure = err
 	}
 	return err
 }
@@ -167,8 +167,8 @@ func (w *callTxn) take(ctx context.Context, granted map[engine.Access]bool, ask 
 func (w *callTxn) settle(ctx context.Context, err error) error {
 	ctx = context.WithoutCancel(ctx)
 	if err == nil {
-		if w.broken = w.c.own(ctx, "RELEASE remit"); w.broken != nil {
-			err = w.broken
+		if w.failure = w.c.own(ctx, "RELEASE remit"); w.failure != nil {
+			err = w.failure
 		}
 		return err
 	}
@@ -177,7 +177,7 @@ func (w *callTxn) settle(ctx context.Context, err error) error {
 		back = w.c.own(ctx, "RELEASE remit")
 	}
 	if back != nil {
-		w.broken = fmt.Errorf("the transaction of the call is over since a statement failed: %w", err)
+		w.failure = fmt.Errorf("the transaction of the call is over since a statement failed: %w", err)
 	}
 	return err
 }
@@ -185,8 +185,8 @@ func (w *callTxn) settle(ctx context.Context, err error) error {
 // Prepare reads the current image of each changed row, and signs the
 // transaction.
 func (w *callTxn) Prepare(ctx context.Context, op string) ([]engine.Change, engine.TxnMarker, error) {
-	if w.broken != nil {
-		return nil, engine.TxnMarker{}, w.broken
+	if w.failure != nil {
+		return nil, engine.TxnMarker{}, w.failure
 	}
 	defer w.tables.close()
 	var out []engine.Change
@@ -224,7 +224,7 @@ func (w *callTxn) Commit(ctx context.Context) error {
 		return nil
 	}
 	// A caller that stopped waiting does not know the outcome; the file does.
-	switch fate, err := w.file.Fate(context.WithoutCancel(ctx), w.mark); {
+	switch fate, err := w.file.TxnOutcomeOf(context.WithoutCancel(ctx), w.mark); {
 	case err == nil && fate == engine.Committed:
 		return nil
 	case err == nil && fate == engine.Aborted:
@@ -244,6 +244,6 @@ func (w *callTxn) Rollback() {
 		_ = w.c.own(context.Background(), "ROLLBACK") // closing does the same; after COMMIT it has no effect
 	}
 	_ = w.c.Close()
-	w.broken = errors.New("the transaction of the call has ended")
+	w.failure = errors.New("the transaction of the call has ended")
 	w.c = nil
 }

@@ -18,7 +18,7 @@ type tb = databasetest.T
 
 // testEnv is a database file, another client of it, and a runtime on it.
 type testEnv struct {
-	*databasetest.World
+	*databasetest.Setup
 	path string
 	file file
 }
@@ -38,12 +38,12 @@ func newTestEnv(t tb, schema string, opts ...agent.Option) *testEnv {
 	w := &testEnv{path: filepath.Join(dir, "it's a 100% db?.sqlite")}
 	w.file = openFile(t, w.path)
 	w.file.Exec(schema)
-	w.World = databasetest.New(t, sqlite.Kind(), "sqlite:"+w.path, w.file, opts...)
+	w.Setup = databasetest.New(t, sqlite.Kind(), "sqlite:"+w.path, w.file, opts...)
 	return w
 }
 
 // open is newTestEnv for tests of every kind of database.
-func open(t databasetest.T, schema string) *databasetest.World { return newTestEnv(t, schema).World }
+func open(t databasetest.T, schema string) *databasetest.Setup { return newTestEnv(t, schema).Setup }
 
 // file is another client of the database.
 type file struct {

@@ -71,10 +71,10 @@ func (c *connection) sign(ctx context.Context, op string) (m engine.TxnMarker, e
 	return m, c.own(ctx, "DELETE FROM main."+opsTable+" WHERE seq > 0 AND seq <= ?", m.Seq-keptOps)
 }
 
-// Fate looks up the record of the transaction. Numbers are assigned in order,
+// TxnOutcomeOf looks up the record of the transaction. Numbers are assigned in order,
 // and the number of a transaction that did not commit is reused. So if its
 // number is missing and within the recorded range, it never committed.
-func (d *file) Fate(ctx context.Context, m engine.TxnMarker) (fate engine.TxnOutcome, err error) {
+func (d *file) TxnOutcomeOf(ctx context.Context, m engine.TxnMarker) (fate engine.TxnOutcome, err error) {
 	c, err := d.connect(ctx)
 	if err != nil {
 		return engine.Lost, err

@@ -27,7 +27,7 @@ func Source(service, user string) secrets.Source {
 	return func(context.Context) (string, error) {
 		value, err := zalando.Get(service, user)
 		if err != nil {
-			return "", said(service, user, err)
+			return "", wrapError(service, user, err)
 		}
 		return value, nil
 	}
@@ -40,7 +40,7 @@ func Set(name, value string) error {
 		return err
 	}
 	if err := zalando.Set(Service, name, value); err != nil {
-		return said(Service, name, err)
+		return wrapError(Service, name, err)
 	}
 	return list(append(names, name))
 }
@@ -53,7 +53,7 @@ func Remove(name string) error {
 		return err
 	}
 	if err := zalando.Delete(Service, name); err != nil {
-		return said(Service, name, err)
+		return wrapError(Service, name, err)
 	}
 	return list(slices.DeleteFunc(names, func(n string) bool { return n == name }))
 }
@@ -65,7 +65,7 @@ func Names() ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, said(Service, index, err)
+		return nil, wrapError(Service, index, err)
 	}
 	var names []string
 	if err := json.Unmarshal([]byte(text), &names); err != nil {
@@ -81,12 +81,12 @@ func list(names []string) error {
 		err = zalando.Set(Service, index, string(text))
 	}
 	if err != nil {
-		return said(Service, index, err)
+		return wrapError(Service, index, err)
 	}
 	return nil
 }
 
-func said(service, user string, err error) error {
+func wrapError(service, user string, err error) error {
 	switch {
 	case errors.Is(err, zalando.ErrNotFound):
 		return fmt.Errorf("keyring entry %s/%s: %w", service, user, secrets.ErrNotFound)

@@ -25,7 +25,7 @@ type Disk struct {
 	mu      sync.Mutex // never held across a wait
 	now     image      // what programs see
 	medium  image      // the state on the medium
-	born    image      // every inode as it was created
+	created image      // every inode as it was created
 	pending []op
 	next    uint64 // inode number
 	ops     int    // number of operations ever performed
@@ -36,7 +36,7 @@ type Disk struct {
 func New() *Disk {
 	root := &node{kind: disk.TypeDir, perm: 0o755, owner: self().Owner, links: 1, mtime: start, ctime: start}
 	return &Disk{
-		now: image{top: root}, medium: image{top: root}, born: image{top: root},
+		now: image{top: root}, medium: image{top: root}, created: image{top: root},
 		next: top + 1, writers: map[uint64]int{},
 	}
 }
@@ -59,7 +59,7 @@ func (d *Disk) Clone() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return &Disk{
-		now: maps.Clone(d.now), medium: maps.Clone(d.medium), born: maps.Clone(d.born), pending: slices.Clone(d.pending),
+		now: maps.Clone(d.now), medium: maps.Clone(d.medium), created: maps.Clone(d.created), pending: slices.Clone(d.pending),
 		next: d.next, ops: d.ops, writers: map[uint64]int{},
 	}
 }
@@ -75,7 +75,7 @@ func (d *Disk) do(o op) {
 		}
 	}
 	d.pending = append(d.pending, o)
-	d.now.apply(o, d.born)
+	d.now.apply(o, d.created)
 }
 
 // before reports whether o needs p.
@@ -129,7 +129,7 @@ func (d *Disk) settle(which func(op) bool) bool {
 	var left []op
 	for _, o := range d.pending {
 		if chosen[o.id] {
-			d.medium.apply(o, d.born)
+			d.medium.apply(o, d.created)
 			continue
 		}
 		o.needs = slices.DeleteFunc(slices.Clone(o.needs), func(n int) bool { return chosen[n] })
@@ -145,12 +145,12 @@ func (d *Disk) make(n node) uint64 {
 	ino := d.next
 	d.next++
 	n.mtime, n.ctime = d.time(), d.time()
-	d.born[ino] = &n
+	d.created[ino] = &n
 	return ino
 }
 
-// told calls the watcher, outside the lock.
-func (d *Disk) told(what string) {
+// notify calls the watcher, outside the lock.
+func (d *Disk) notify(what string) {
 	if d.watch != nil {
 		d.watch(what)
 	}
@@ -209,12 +209,12 @@ func (d *Disk) Cut(keep []bool, half int) {
 			w.data = w.data[:len(w.data)/2]
 			o.write = &w
 		}
-		d.medium.apply(o, d.born)
+		d.medium.apply(o, d.created)
 	}
 	d.medium.sweep()
 	d.medium.recount()
 	d.now, d.pending = maps.Clone(d.medium), nil
-	d.born = maps.Clone(d.medium)
+	d.created = maps.Clone(d.medium)
 	clear(d.writers)
 }
 

@@ -65,7 +65,7 @@ func (f *file) run(what string, do func() (changed bool, err error)) error {
 	}
 	f.disk.mu.Unlock()
 	if changed {
-		f.disk.told(what + " " + f.name)
+		f.disk.notify(what + " " + f.name)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return &fs.PathError{Op: what, Path: f.name, Err: err}

@@ -52,7 +52,7 @@ func (r *root) run(what string, f func() (bool, error)) error {
 	changed, err := f()
 	r.disk.mu.Unlock()
 	if changed {
-		r.disk.told(what)
+		r.disk.notify(what)
 	}
 	return err
 }
@@ -378,7 +378,7 @@ func (r *root) TryLease(name string) error {
 	})
 }
 
-func (r *root) Identity() disk.Identity { return disk.Identity{Device: device, Inode: top, Born: 1} }
+func (r *root) Identity() disk.Identity { return disk.Identity{Device: device, Inode: top, Created: 1} }
 
 func (r *root) Path() (string, error) {
 	return "", &fs.PathError{Op: "path", Path: ".", Err: errNoPath}

@@ -37,7 +37,7 @@ func (c cut) kind() string {
 }
 
 // happen applies the cut to a world.
-func (c cut) happen(w *simWorld) {
+func (c cut) happen(w *simState) {
 	if !c.power {
 		w.disk.Die()
 		w.journal.Die()
@@ -60,7 +60,7 @@ func (c cut) happen(w *simWorld) {
 const mostSubsets = 6
 
 // cutsOf returns the possible cuts of a world.
-func cutsOf(w *simWorld) []cut {
+func cutsOf(w *simState) []cut {
 	all := []cut{{}}
 	pending, writes := w.disk.Pending(), w.journal.Pending()
 	if len(pending) == 0 && writes == 0 {

@@ -39,11 +39,11 @@ func newExplorer(wrong func(string, ...any)) *explorer {
 	return &explorer{wrong: wrong, states: map[digest]bool{}, judged: map[digest]bool{}, kinds: map[string]int{}, crashes: map[int]int{}}
 }
 
-// moment is a state of the world in a running process.
-type moment struct {
-	w    *simWorld // nil: not continued from
+// faultPoint is a state of the world in a running process.
+type faultPoint struct {
+	w    *simState // nil: not continued from
 	what string
-	told clientView
+	view clientView
 }
 
 // crashPath is the path to a state: for each process its moment, and how it ended.
@@ -59,7 +59,7 @@ func (x *explorer) problem(p plan, by crashPath, f findings) {
 
 // fresh counts a state, and reports whether the state is new, together with the
 // knowledge of its client.
-func (x *explorer) fresh(w *simWorld, t clientView, c cut, crashes int) (digest, bool) {
+func (x *explorer) fresh(w *simState, t clientView, c cut, crashes int) (digest, bool) {
 	d := w.digest()
 	sum := sha256.New()
 	_, _ = sum.Write(d[:])
@@ -114,21 +114,21 @@ func (x *explorer) shares(crashes int) (moments, cuts uint64) {
 }
 
 // moment returns the n-th moment of a running process.
-func (x *explorer) moment(p plan, by crashPath, n int, steps []string, m moment) moment {
+func (x *explorer) moment(p plan, by crashPath, n int, steps []string, m faultPoint) faultPoint {
 	of, _ := x.shares(len(by) + 1)
 	if len(steps) == 0 && x.log == nil && !chosen(of, p.String(), by, fmt.Sprint(n)) {
-		return moment{what: m.what}
+		return faultPoint{what: m.what}
 	}
-	m.w, m.told = m.w.clone(), m.told.clone()
+	m.w, m.view = m.w.clone(), m.view.clone()
 	return m
 }
 
 // run explores a plan; steps, unless nil, are the only path to follow.
 func (x *explorer) run(p plan, steps []string) {
-	w := newWorld()
-	var moments []moment
+	w := newSimState()
+	var moments []faultPoint
 	err := p.live(w, func(what string, t clientView) {
-		moments = append(moments, x.moment(p, nil, len(moments), steps, moment{w, what, t}))
+		moments = append(moments, x.moment(p, nil, len(moments), steps, faultPoint{w, what, t}))
 	})
 	if err != nil {
 		x.problem(p, nil, findings{err.Error()})
@@ -138,7 +138,7 @@ func (x *explorer) run(p plan, steps []string) {
 }
 
 // crash continues from each moment, with each cut.
-func (x *explorer) crash(p plan, moments []moment, by crashPath, steps []string) {
+func (x *explorer) crash(p plan, moments []faultPoint, by crashPath, steps []string) {
 	if len(moments) == 0 {
 		return
 	}
@@ -162,25 +162,25 @@ func (x *explorer) crash(p plan, moments []moment, by crashPath, steps []string)
 			}
 			w := m.w.clone()
 			c.happen(w)
-			j, fresh := x.fresh(w, m.told, c, len(way))
+			j, fresh := x.fresh(w, m.view, c, len(way))
 			if !fresh && len(steps) == 0 {
 				continue
 			}
 			if of := j[0] % 8; of < 2 {
-				x.intrude(p, w.clone(), m.told, way, of == 0)
+				x.intrude(p, w.clone(), m.view, way, of == 0)
 			}
-			x.recover(p, w, m.told, way, steps[min(1, len(steps)):], j[1]%8 == 0)
+			x.recover(p, w, m.view, way, steps[min(1, len(steps)):], j[1]%8 == 0)
 		}
 	}
 }
 
 // recover starts a process in the state after a crash, which recovers and then
 // reverts everything. That process may be cut too.
-func (x *explorer) recover(p plan, w *simWorld, t clientView, by crashPath, steps []string, thorough bool) {
-	var moments []moment
+func (x *explorer) recover(p plan, w *simState, t clientView, by crashPath, steps []string, thorough bool) {
+	var moments []faultPoint
 	note := func(what string, t clientView) {
 		if len(by) < x.depth {
-			moments = append(moments, x.moment(p, by, len(moments), steps, moment{w, what, t}))
+			moments = append(moments, x.moment(p, by, len(moments), steps, faultPoint{w, what, t}))
 		}
 	}
 	rt, ctx, err := w.process()
@@ -205,7 +205,7 @@ func (x *explorer) recover(p plan, w *simWorld, t clientView, by crashPath, step
 }
 
 // show logs the steps of a process up to a moment.
-func (x *explorer) show(moments []moment, then string) {
+func (x *explorer) show(moments []faultPoint, then string) {
 	var did strings.Builder
 	for n, m := range moments {
 		_, _ = fmt.Fprintf(&did, "\n%4d %s", n, m.what)
@@ -219,7 +219,7 @@ func (x *explorer) show(moments []moment, then string) {
 }
 
 // restore is the work of a process after a crash, with its checks.
-func (p plan) restore(ctx context.Context, w *simWorld, rt *agent.Runtime, t *clientView, note func(string, clientView), thorough bool) (f findings) {
+func (p plan) restore(ctx context.Context, w *simState, rt *agent.Runtime, t *clientView, note func(string, clientView), thorough bool) (f findings) {
 	f = append(p.announced(ctx, w, rt), p.remembered(ctx, rt, *t)...)
 	found, err := rt.Recover(ctx)
 	if err != nil {
@@ -258,7 +258,7 @@ func (p plan) restore(ctx context.Context, w *simWorld, rt *agent.Runtime, t *cl
 }
 
 // revertAll reverts everything, and checks the result.
-func (p plan) revertAll(ctx context.Context, w *simWorld, rt *agent.Runtime, t *clientView, note func(string, clientView)) (f findings) {
+func (p plan) revertAll(ctx context.Context, w *simState, rt *agent.Runtime, t *clientView, note func(string, clientView)) (f findings) {
 	last := t.stage
 	t.stage = undoing
 	rep, err := rt.Revert(ctx, t.txn, revert.Options{})
@@ -274,7 +274,7 @@ func (p plan) revertAll(ctx context.Context, w *simWorld, rt *agent.Runtime, t *
 }
 
 // continueCommit continues a begun commit, repeatedly if a call prevents it.
-func (p plan) continueCommit(ctx context.Context, w *simWorld, rt *agent.Runtime, t *clientView) (f findings) {
+func (p plan) continueCommit(ctx context.Context, w *simState, rt *agent.Runtime, t *clientView) (f findings) {
 	t.stage = committing
 	tx, err := rt.ResumeTxn(ctx, t.txn)
 	if err != nil {

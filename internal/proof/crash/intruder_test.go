@@ -17,7 +17,7 @@ import (
 // intrude makes another actor write between the crash and the recovery: it
 // replaces each file, or adds one in each directory. Recovery and revert must
 // lose none of that (I6).
-func (x *explorer) intrude(p plan, w *simWorld, t clientView, by crashPath, replace bool) {
+func (x *explorer) intrude(p plan, w *simState, t clientView, by crashPath, replace bool) {
 	theirs := map[string]bool{}
 	put := func(name string) {
 		content := fmt.Sprintf("somebody else's %d", len(theirs))

@@ -40,8 +40,8 @@ import (
 
 // before is the initial state, with times.
 var (
-	before     = newWorld().disk.Files()
-	rowsBefore = newWorld().remote.table()
+	before     = newSimState().disk.Files()
+	rowsBefore = newSimState().remote.table()
 )
 
 // findings are the problems of one state.
@@ -53,8 +53,8 @@ func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf
 // the journal.
 type situation struct {
 	plan
-	w     *simWorld
-	told  clientView
+	w     *simState
+	view  clientView
 	txn   *revert.Txn    // nil: not on the journal
 	calls []*revert.Call // of the plan; nil: not on the journal
 	idle  []bool         // calls that were done without any change
@@ -62,8 +62,8 @@ type situation struct {
 }
 
 // look reads the journal.
-func (p plan) look(ctx context.Context, w *simWorld, rt *agent.Runtime, t clientView) *situation {
-	s := &situation{plan: p, w: w, told: t, calls: make([]*revert.Call, len(p.calls)), idle: make([]bool, len(p.calls))}
+func (p plan) look(ctx context.Context, w *simState, rt *agent.Runtime, t clientView) *situation {
+	s := &situation{plan: p, w: w, view: t, calls: make([]*revert.Call, len(p.calls)), idle: make([]bool, len(p.calls))}
 	if t.txn == "" {
 		return s
 	}
@@ -99,7 +99,7 @@ func (p plan) look(ctx context.Context, w *simWorld, rt *agent.Runtime, t client
 func (s *situation) without() []bool {
 	idle, files := make([]bool, len(s.calls)), treeOf(before)
 	for i, c := range s.calls {
-		done := c != nil && c.Phase == revert.PhaseDone || i < len(s.told.calls) && s.told.calls[i] == tool.StatusDone
+		done := c != nil && c.Phase == revert.PhaseDone || i < len(s.view.calls) && s.view.calls[i] == tool.StatusDone
 		if done && s.plan.calls[i].do != nil {
 			was := maps.Clone(files)
 			idle[i] = s.plan.calls[i].do(files) && maps.Equal(was, files)
@@ -110,7 +110,7 @@ func (s *situation) without() []bool {
 
 // judge compares the world with the journal and with the responses to the
 // client, when nothing is in flight.
-func (p plan) judge(ctx context.Context, w *simWorld, rt *agent.Runtime, t clientView) *situation {
+func (p plan) judge(ctx context.Context, w *simState, rt *agent.Runtime, t clientView) *situation {
 	s := p.look(ctx, w, rt, t)
 	if len(s.findings) > 0 {
 		return s
@@ -144,11 +144,11 @@ func (s *situation) ends() {
 		is = s.txn.State()
 	}
 	reverted := revert.TxnReverted
-	if s.told.partial {
+	if s.view.partial {
 		reverted = revert.TxnRevertedPartial
 	}
 	ok := true
-	switch s.told.stage {
+	switch s.view.stage {
 	case calling:
 		ok = is == "" || is == revert.TxnOpen
 	case committing:
@@ -162,7 +162,7 @@ func (s *situation) ends() {
 		ok = is == reverted
 	}
 	if !ok {
-		s.add("the transaction is %q at stage %d", is, s.told.stage)
+		s.add("the transaction is %q at stage %d", is, s.view.stage)
 	}
 }
 
@@ -170,7 +170,7 @@ func (s *situation) ends() {
 // that only read. That record has no barrier, and was the last one. The client
 // then knows nothing but the reads.
 func (s *situation) forgotten(is revert.TxnState) bool {
-	return s.w.cut && s.told.stage == committed && (is == "" || is == revert.TxnOpen) && s.onlyReads()
+	return s.w.cut && s.view.stage == committed && (is == "" || is == revert.TxnOpen) && s.onlyReads()
 }
 
 // onlyReads reports whether all calls of the plan had no effect and were
@@ -182,7 +182,7 @@ func (p plan) onlyReads() bool {
 // refusals requires that each denial that the client got is on the journal.
 func (s *situation) refusals() {
 	told, there := 0, 0
-	for _, is := range s.told.calls {
+	for _, is := range s.view.calls {
 		if is == tool.StatusDenied {
 			told++
 		}
@@ -201,7 +201,7 @@ func (s *situation) refusals() {
 
 // over requires that nothing is unfinished after an end that the client knows.
 func (s *situation) over(ctx context.Context, rt *agent.Runtime) {
-	switch s.told.stage {
+	switch s.view.stage {
 	case committed, aborted, undone, redone:
 		if s.txn != nil && s.forgotten(s.txn.State()) {
 			return
@@ -243,7 +243,7 @@ func ended(ctx context.Context, rt *agent.Runtime, found revert.RecoveredCall) b
 // kept requires that a call that the client knows is on the journal. A call
 // without an effect needs no barrier, and may be missing.
 func (s *situation) kept(i int, c *revert.Call) {
-	if i >= len(s.told.calls) || s.idle[i] || s.calls[i] == nil && s.plan.calls[i].harmless() {
+	if i >= len(s.view.calls) || s.idle[i] || s.calls[i] == nil && s.plan.calls[i].harmless() {
 		return
 	}
 	phase := revert.Phase("")
@@ -251,11 +251,11 @@ func (s *situation) kept(i int, c *revert.Call) {
 		phase = c.Phase
 	}
 	ok := true
-	switch s.told.calls[i] {
+	switch s.view.calls[i] {
 	case tool.StatusDone:
 		ok = phase == revert.PhaseDone
 	case tool.StatusHeld:
-		ok = phase != "" && (phase != revert.PhaseHeld || s.told.stage != committed)
+		ok = phase != "" && (phase != revert.PhaseHeld || s.view.stage != committed)
 	case tool.StatusFailed, tool.StatusVerifyFailed:
 		ok = phase == revert.PhaseFailed || phase == ""
 	case tool.StatusUnknown:
@@ -263,7 +263,7 @@ func (s *situation) kept(i int, c *revert.Call) {
 	default: // denied and invalid calls have no effect; counts checks that
 	}
 	if !ok {
-		s.add("call %d (%s) was told to be %s, and the journal says %q", i, s.plan.calls[i].name, s.told.calls[i], phase)
+		s.add("call %d (%s) was told to be %s, and the journal says %q", i, s.plan.calls[i].name, s.view.calls[i], phase)
 	}
 }
 
@@ -290,7 +290,7 @@ func (s *situation) outside(i int, c *revert.Call) {
 	case revert.PhaseDone:
 		ok = there == 1 != c.IsReverted()
 	case revert.PhaseUnknown:
-		told := i < len(s.told.calls) && s.told.calls[i] == tool.StatusUnknown
+		told := i < len(s.view.calls) && s.view.calls[i] == tool.StatusUnknown
 		if ok = told || !s.plan.calls[i].verified; !ok {
 			s.add("call %d (%s) is unknown, and can be asked", i, s.plan.calls[i].name)
 		}
@@ -388,7 +388,7 @@ func (s *situation) left(rep revert.Report) {
 }
 
 // announced requires that every effect that a crash left is on the journal.
-func (p plan) announced(ctx context.Context, w *simWorld, rt *agent.Runtime) (f findings) {
+func (p plan) announced(ctx context.Context, w *simState, rt *agent.Runtime) (f findings) {
 	var records strings.Builder
 	for e, err := range rt.Journal().Entries(ctx, journal.Query{}) {
 		if err != nil {

@@ -73,7 +73,7 @@ func (t clientView) clone() clientView {
 
 // live runs the plan in its own process, from the beginning to the end. It
 // calls seen after each change of the world.
-func (p plan) live(w *simWorld, seen func(what string, t clientView)) error {
+func (p plan) live(w *simState, seen func(what string, t clientView)) error {
 	var t clientView
 	rt, ctx, err := w.process()
 	if err != nil {

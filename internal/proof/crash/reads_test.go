@@ -17,8 +17,8 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// ways are the ways to make one call in its own transaction.
-var ways = map[string]func(ctx context.Context, s *agent.Session, name string, input any) (string, error){
+// callMethods are the ways to make one call in its own transaction.
+var callMethods = map[string]func(ctx context.Context, s *agent.Session, name string, input any) (string, error){
 	"begin, invoke, commit": func(ctx context.Context, s *agent.Session, name string, input any) (string, error) {
 		return s.Update(ctx, func(tx *agent.Txn) error {
 			_, err := tx.Invoke(ctx, name, input)
@@ -38,10 +38,10 @@ func TestCommitsAreDurable(t *testing.T) {
 		"file_write": tool.Args{"path": "a.txt", "content": "other"}, "count": "x", // files, and the state of a tool
 		"book": "x", "fire": "x", "mail": "x", // effects outside, and held calls
 	}
-	for way, call := range ways {
+	for way, call := range callMethods {
 		for name, input := range calls {
 			t.Run(way+" "+name, func(t *testing.T) {
-				w := newWorld()
+				w := newSimState()
 				rt, ctx, err := w.process()
 				require.NoError(t, err)
 				s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
@@ -63,9 +63,9 @@ func TestCommitsAreDurable(t *testing.T) {
 // failure removes the end of the journal at any position. The rest recovers,
 // has nothing to revert, and blocks nothing.
 func TestReadsWaitForNothing(t *testing.T) {
-	for way, call := range ways {
+	for way, call := range callMethods {
 		for lost := 0; ; lost++ {
-			w := newWorld()
+			w := newSimState()
 			rt, ctx, err := w.process()
 			require.NoError(t, err)
 			s, err := rt.Session(ctx, perm.Principal{ID: "coder"})
@@ -107,7 +107,7 @@ func TestReadsWaitForNothing(t *testing.T) {
 }
 
 // barrier makes the journal durable.
-func barrier(t *testing.T, w *simWorld, rt *agent.Runtime) {
+func barrier(t *testing.T, w *simState, rt *agent.Runtime) {
 	t.Helper()
 	require.NoError(t, rt.Journal().Append(t.Context(), journal.Batch{Durable: true}))
 	require.Zero(t, w.journal.Pending())
@@ -116,7 +116,7 @@ func barrier(t *testing.T, w *simWorld, rt *agent.Runtime) {
 // TestReadThatAddsALabel checks that the label is durable, names a
 // transaction on the journal, and survives a power failure at any later time.
 func TestReadThatAddsALabel(t *testing.T) {
-	w := newWorld()
+	w := newSimState()
 	rt, ctx, err := w.process(agent.Policy(perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 		return perm.NewDecision(perm.Allow, perm.Details{Labels: []string{"seen"}, Reasons: []perm.Reason{{Text: "so it is"}}}), nil
 	})))
@@ -165,9 +165,9 @@ func TestReadsSpendDurably(t *testing.T) {
 		"an answer": {"think", "x", []agent.Option{asks, yes}, nil},
 		"a use":     {"think", "x", nil, []agent.SessionOption{agent.MaxUses(2)}},
 	} {
-		for way, call := range ways {
+		for way, call := range callMethods {
 			t.Run(name+" "+way, func(t *testing.T) {
-				w := newWorld()
+				w := newSimState()
 				rt, ctx, err := w.process(tt.opts...)
 				require.NoError(t, err)
 				s, err := rt.Session(ctx, perm.Principal{ID: "coder"}, tt.grant...)

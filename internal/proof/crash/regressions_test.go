@@ -57,14 +57,14 @@ func TestFound(t *testing.T) {
 }
 
 // is reports whether the path continues from a moment with this cut.
-func (h crashPoint) is(m moment, c cut) bool {
+func (h crashPoint) is(m faultPoint, c cut) bool {
 	return strings.HasPrefix(m.what, h.after) && (h.power || !c.power)
 }
 
 // TestRepeatedCallIsDurable repeats a call by its ID. The response must be durable, even if
 // the record belongs to a process that died before its barrier.
 func TestRepeatedCallIsDurable(t *testing.T) {
-	w := newWorld()
+	w := newSimState()
 	rt, ctx, err := w.process()
 	require.NoError(t, err)
 	s, err := rt.Session(ctx, perm.Principal{ID: "coder"})

@@ -40,14 +40,14 @@ func TestTold(t *testing.T) {
 		"a call that is not released": {perm.Hold, perm.Details{}, notReleased, tool.StatusDenied, record.KindFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			w := newSimState()
 			w.lives++
 			asks := perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
 				tt.details.Reasons = []perm.Reason{{Text: "so it is"}}
 				return perm.NewDecision(tt.decision, tt.details), nil
 			})
 			rt, err := agent.New(
-				agent.Host(&machine{disk: w.disk, random: rand.New(rand.NewPCG(1, 7)), now: birth}), agent.Journal(w.journal.Open()), agent.Log(slog.New(slog.DiscardHandler)),
+				agent.Host(&machine{disk: w.disk, random: rand.New(rand.NewPCG(1, 7)), now: startTime}), agent.Journal(w.journal.Open()), agent.Log(slog.New(slog.DiscardHandler)),
 				agent.Policy(asks), agent.Tools(tools...), agent.Root("workspace", "/sim"), agent.SuspendForApproval(),
 			)
 			require.NoError(t, err)

@@ -131,8 +131,8 @@ func notes(ctx context.Context, tc ctxperm.ToolContext, tag string) (string, err
 	return service{keyed: true}.execute(ctx, tc, tag)
 }
 
-// cancelsNoted is cancels for a service that needs the tag to cancel.
-func cancelsNoted(ctx context.Context, rc tool.RevertContext) error {
+// cancelsWithNote is cancels for a service that needs the tag to cancel.
+func cancelsWithNote(ctx context.Context, rc tool.RevertContext) error {
 	if _, ok := rc.Notes["id"]; !ok && remoteOf(ctx).knows(rc.Key) {
 		return errors.New("it was not noted what to cancel")
 	}
@@ -159,7 +159,7 @@ func remoteTools() []tool.Tool {
 		with("seen_mail", effect.Deferrable, service{keyed: true}, found),
 		with("forbidden", effect.Pivot, service{}),
 		made(rowTool()),
-		made(tool.CreateWith("noted", "Asks the service for something.", nil, notes, found, tool.RevertWith("1", cancelsNoted), tool.Effect(effect.Compensable))),
+		made(tool.CreateWith("noted", "Asks the service for something.", nil, notes, found, tool.RevertWith("1", cancelsWithNote), tool.Effect(effect.Compensable))),
 	}
 }
 

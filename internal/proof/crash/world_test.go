@@ -16,8 +16,8 @@ import (
 	"github.com/remit-dev/remit/internal/proof/simjournal"
 )
 
-// simWorld is the state that survives a process.
-type simWorld struct {
+// simState is the state that survives a process.
+type simState struct {
 	disk    *simdisk.Disk
 	journal *simjournal.Store
 	remote  *remote
@@ -25,18 +25,18 @@ type simWorld struct {
 	cut     bool   // a power failure removed part of the journal
 }
 
-func newWorld() *simWorld {
-	w := &simWorld{disk: simdisk.New(), journal: simjournal.NewStore(), remote: newRemote()}
+func newSimState() *simState {
+	w := &simState{disk: simdisk.New(), journal: simjournal.NewStore(), remote: newRemote()}
 	createFiles(w.disk.Root())
 	return w
 }
 
-func (w *simWorld) clone() *simWorld {
-	return &simWorld{disk: w.disk.Clone(), journal: w.journal.Clone(), remote: w.remote.clone(), lives: w.lives, cut: w.cut}
+func (w *simState) clone() *simState {
+	return &simState{disk: w.disk.Clone(), journal: w.journal.Clone(), remote: w.remote.clone(), lives: w.lives, cut: w.cut}
 }
 
 // watch makes the world call f after each change.
-func (w *simWorld) watch(f func(what string)) {
+func (w *simState) watch(f func(what string)) {
 	w.disk.Watch(f)
 	w.journal.Watch(f)
 	w.remote.watch = f
@@ -45,7 +45,7 @@ func (w *simWorld) watch(f func(what string)) {
 type digest [16]byte
 
 // digest returns a digest that differs for different states of the world.
-func (w *simWorld) digest() (d digest) {
+func (w *simState) digest() (d digest) {
 	sum := sha256.New()
 	w.disk.Describe(sum)
 	_, _ = io.WriteString(sum, "journal\n")
@@ -56,9 +56,9 @@ func (w *simWorld) digest() (d digest) {
 }
 
 // process starts a process on the world, after the end of the previous one.
-func (w *simWorld) process(more ...agent.Option) (*agent.Runtime, context.Context, error) {
+func (w *simState) process(more ...agent.Option) (*agent.Runtime, context.Context, error) {
 	w.lives++
-	h := &machine{disk: w.disk, random: rand.New(rand.NewPCG(w.lives, 7)), now: birth.Add(time.Duration(w.lives) * time.Hour)}
+	h := &machine{disk: w.disk, random: rand.New(rand.NewPCG(w.lives, 7)), now: startTime.Add(time.Duration(w.lives) * time.Hour)}
 	rt, err := agent.New(append([]agent.Option{
 		agent.Host(h), agent.Journal(w.journal.Open()), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Policy(policy), agent.Tools(tools...), agent.Root("workspace", "/sim"), agent.Scheme(rowsBack{w.remote}),
@@ -66,7 +66,7 @@ func (w *simWorld) process(more ...agent.Option) (*agent.Runtime, context.Contex
 	return rt, context.WithValue(context.Background(), remoteKey{}, w.remote), err
 }
 
-var birth = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
+var startTime = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
 
 // machine is the host of one process: its time and randomness follow from the
 // number of earlier processes.

@@ -86,7 +86,7 @@ var schemaChanges = []otherChange{
 // is reported. If the row is as the call left it or found it, nothing
 // conflicts. Another row that the same transaction changed is reverted each
 // time.
-func Conflicts(t *testing.T, open func(t T, schema string) *World) {
+func Conflicts(t *testing.T, open func(t T, schema string) *Setup) {
 	all := rowChanges
 	for call := range calls {
 		for _, f := range schemaChanges {
@@ -102,7 +102,7 @@ func Conflicts(t *testing.T, open func(t T, schema string) *World) {
 	}
 }
 
-func (f otherChange) undo(t *testing.T, w *World) {
+func (f otherChange) undo(t *testing.T, w *Setup) {
 	found := w.Rows("t")
 	tx := w.Committed(calls[f.after], "UPDATE o SET n = 2")
 	require.Equal(t, "1|2\n", w.Rows("o"))
@@ -139,7 +139,7 @@ func (f otherChange) undo(t *testing.T, w *World) {
 	}
 }
 
-func redo(t *testing.T, w *World, call string) {
+func redo(t *testing.T, w *Setup, call string) {
 	tx := w.Committed(calls[call], "UPDATE o SET n = 2")
 	w.Reverted(tx.ID())
 	w.Exec("DELETE FROM t; INSERT INTO t VALUES (1, 'theirs', 1), (2, 'theirs', 2), (9, 'theirs', 9)")

@@ -41,7 +41,7 @@ func (m *many) tool(t *testing.T) tool.Tool {
 			m.kept = db
 			var out []string
 			for line := range strings.Lines(text) {
-				out = append(out, said(ctx, db, strings.TrimSpace(line)))
+				out = append(out, resultOf(ctx, db, strings.TrimSpace(line)))
 			}
 			return tool.Result{Text: strings.Join(out, "\n")}, nil
 		},
@@ -50,7 +50,7 @@ func (m *many) tool(t *testing.T) tool.Tool {
 	return made
 }
 
-func said(ctx context.Context, db *handle.Database, line string) string {
+func resultOf(ctx context.Context, db *handle.Database, line string) string {
 	if rest, ok := strings.CutPrefix(line, "!"); ok {
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
@@ -74,7 +74,7 @@ func said(ctx context.Context, db *handle.Database, line string) string {
 // OneCall runs several statements in one call. They see each other, and a
 // failed one leaves nothing and ends nothing. They are reverted together. The
 // handle is unusable after the call.
-func OneCall(t *testing.T, open func(t T, schema string) *World) {
+func OneCall(t *testing.T, open func(t T, schema string) *Setup) {
 	w, m := open(t, tables), &many{}
 	w.Start(agent.Tools(m.tool(t)))
 	before, tx := w.Dump(), w.Begin()
@@ -120,7 +120,7 @@ const Ring = "UPDATE t SET v = 'x' WHERE id = 1\nUPDATE t SET v = 'a' WHERE id =
 // of a table t (id, v), and exchange them again. If another actor has taken one
 // of the values meanwhile, the rows that need it stay, and the others are
 // reverted.
-func Swap(t *testing.T, open func(t T, schema string) *World, schemas ...string) {
+func Swap(t *testing.T, open func(t T, schema string) *Setup, schemas ...string) {
 	for _, schema := range schemas {
 		w, m := open(t, schema), &many{}
 		w.Start(agent.Tools(m.tool(t)))

@@ -21,7 +21,7 @@ type Draw func(t *rapid.T) string
 // Each call can be reverted alone with its dependent calls. checks is the
 // number of seeds unless a flag sets it, and long the number with REMIT_LONG
 // set.
-func Property(t *testing.T, checks, long int, open func(t T, schema string) *World, schema, statement Draw) {
+func Property(t *testing.T, checks, long int, open func(t T, schema string) *Setup, schema, statement Draw) {
 	statcheck.Checks(t, checks, long)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := open(rt, schema(rt))
@@ -35,13 +35,13 @@ func Property(t *testing.T, checks, long int, open func(t T, schema string) *Wor
 // sound skips a seed by which the database itself has rows with dangling
 // references, as SQLite has if a key's type differs from that of its reference.
 // Such a row is not restored, since its reference would dangle again.
-func (w *World) sound(rt *rapid.T) {
+func (w *Setup) sound(rt *rapid.T) {
 	if !w.Sound() {
 		rt.Skip("the database does not hold to its own foreign keys")
 	}
 }
 
-func (w *World) trip(rt *rapid.T, statement Draw) {
+func (w *Setup) trip(rt *rapid.T, statement Draw) {
 	w.sound(rt)
 	states, tx := []string{w.Dump()}, w.Begin()
 	var ran []string

@@ -41,8 +41,8 @@ type Foreign interface {
 	Sound() bool
 }
 
-// World is a database named main, another user of it, and a runtime.
-type World struct {
+// Setup is a database named main, another user of it, and a runtime.
+type Setup struct {
 	Foreign
 
 	T       T
@@ -56,18 +56,18 @@ type World struct {
 }
 
 // New returns a World with a new runtime.
-func New(t T, kind handle.Kind, at string, other Foreign, opts ...agent.Option) *World {
-	w := &World{Foreign: other, T: t, Journal: journal.Memory(), kind: kind, at: at}
+func New(t T, kind handle.Kind, at string, other Foreign, opts ...agent.Option) *Setup {
+	w := &Setup{Foreign: other, T: t, Journal: journal.Memory(), kind: kind, at: at}
 	w.Start(opts...)
 	return w
 }
 
 // Start creates another runtime on the same database and journal, like another
 // process.
-func (w *World) Start(opts ...agent.Option) { w.StartAt(w.at, opts...) }
+func (w *Setup) Start(opts ...agent.Option) { w.StartAt(w.at, opts...) }
 
 // StartAt creates one whose database has another location.
-func (w *World) StartAt(at string, opts ...agent.Option) {
+func (w *Setup) StartAt(at string, opts ...agent.Option) {
 	w.T.Helper()
 	d, err := handle.New([]handle.Kind{w.kind}, map[string]string{"main": at})
 	require.NoError(w.T, err)
@@ -82,7 +82,7 @@ func (w *World) StartAt(at string, opts ...agent.Option) {
 	require.NoError(w.T, err)
 }
 
-func (w *World) decide(_ context.Context, r perm.Request) (perm.Decision, error) {
+func (w *Setup) decide(_ context.Context, r perm.Request) (perm.Decision, error) {
 	effect := perm.Allow
 	if w.Policy != nil && r.Access.Action != perm.Call && !w.Policy(r) {
 		effect = perm.Deny
@@ -91,7 +91,7 @@ func (w *World) decide(_ context.Context, r perm.Request) (perm.Decision, error)
 }
 
 // Begin begins a transaction.
-func (w *World) Begin() *agent.Txn {
+func (w *Setup) Begin() *agent.Txn {
 	w.T.Helper()
 	tx, err := w.Session.Begin(context.Background())
 	require.NoError(w.T, err)
@@ -99,7 +99,7 @@ func (w *World) Begin() *agent.Txn {
 }
 
 // Call runs a statement with one of the tools.
-func (w *World) Call(tx *agent.Txn, name, text string, params ...any) tool.Outcome {
+func (w *Setup) Call(tx *agent.Txn, name, text string, params ...any) tool.Outcome {
 	w.T.Helper()
 	args := tool.Args{"sql": text}
 	if len(params) > 0 {
@@ -109,7 +109,7 @@ func (w *World) Call(tx *agent.Txn, name, text string, params ...any) tool.Outco
 }
 
 // Invoke runs one of the tools with arguments.
-func (w *World) Invoke(tx *agent.Txn, name string, args tool.Args) tool.Outcome {
+func (w *Setup) Invoke(tx *agent.Txn, name string, args tool.Args) tool.Outcome {
 	w.T.Helper()
 	if args["database"] == nil {
 		args["database"] = "main"
@@ -119,13 +119,13 @@ func (w *World) Invoke(tx *agent.Txn, name string, args tool.Args) tool.Outcome 
 }
 
 // Execute runs a statement that changes something, or fails.
-func (w *World) Execute(tx *agent.Txn, text string) tool.Outcome {
+func (w *Setup) Execute(tx *agent.Txn, text string) tool.Outcome {
 	w.T.Helper()
 	return w.Call(tx, "sql_execute", text)
 }
 
 // Done runs a statement that must succeed.
-func (w *World) Done(tx *agent.Txn, text string, params ...any) tool.Outcome {
+func (w *Setup) Done(tx *agent.Txn, text string, params ...any) tool.Outcome {
 	w.T.Helper()
 	out := w.Call(tx, "sql_execute", text, params...)
 	require.Equal(w.T, tool.StatusDone, out.Status, "%s: %s", text, out.Text)
@@ -133,7 +133,7 @@ func (w *World) Done(tx *agent.Txn, text string, params ...any) tool.Outcome {
 }
 
 // Committed runs statements in their own transaction, which commits.
-func (w *World) Committed(texts ...string) *agent.Txn {
+func (w *Setup) Committed(texts ...string) *agent.Txn {
 	w.T.Helper()
 	tx := w.Begin()
 	for _, text := range texts {
@@ -144,14 +144,14 @@ func (w *World) Committed(texts ...string) *agent.Txn {
 }
 
 // Reverted reverts a whole transaction.
-func (w *World) Reverted(txn string) {
+func (w *Setup) Reverted(txn string) {
 	w.T.Helper()
 	rep, err := w.Runtime.Revert(context.Background(), txn, revert.Options{})
 	require.NoError(w.T, err, "%+v", rep.NotUndone())
 }
 
 // Redone redoes it.
-func (w *World) Redone(txn string) {
+func (w *Setup) Redone(txn string) {
 	w.T.Helper()
 	rep, err := w.Runtime.Redo(context.Background(), txn, "ann")
 	require.NoError(w.T, err, "%+v", rep.NotUndone())
@@ -166,7 +166,7 @@ type Shown struct {
 }
 
 // Show parses it.
-func (w *World) Show(out tool.Outcome) (s Shown) {
+func (w *Setup) Show(out tool.Outcome) (s Shown) {
 	w.T.Helper()
 	require.NoError(w.T, json.Unmarshal(out.Output, &s), "%s", out.Text)
 	return s

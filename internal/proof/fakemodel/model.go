@@ -41,8 +41,8 @@ type Model struct {
 	script []Turn
 
 	mu       sync.Mutex       // never held across a wait
-	said     int              // number of answered requests
-	told     [][]ModelMessage // after each turn
+	answered int              // number of answered requests
+	received [][]ModelMessage // after each turn
 	requests []map[string]json.RawMessage
 }
 
@@ -131,9 +131,9 @@ func (m *Model) Answer(body []byte) ([]byte, error) {
 	if at >= len(m.script) {
 		return nil, fmt.Errorf("the script has %d turns, and another is asked for", len(m.script))
 	}
-	m.told = append(m.told[:min(at, len(m.told))], told)
+	m.received = append(m.received[:min(at, len(m.received))], told)
 	m.requests = append(m.requests, request)
-	m.said++
+	m.answered++
 	answer, _, _ := m.turn(at)
 	return []byte(answer), nil
 }
@@ -199,12 +199,12 @@ func same(a, b []byte) bool {
 	return reflect.DeepEqual(values[0], values[1])
 }
 
-// Told returns the results that the model received.
-func (m *Model) Told() []ModelMessage {
+// Received returns the results that the model received.
+func (m *Model) Received() []ModelMessage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []ModelMessage
-	for _, t := range m.told {
+	for _, t := range m.received {
 		all = append(all, t...)
 	}
 	return all
@@ -221,11 +221,11 @@ func (m *Model) Request(n int) map[string]json.RawMessage {
 	return m.requests[n]
 }
 
-// Said returns the number of answered requests.
-func (m *Model) Said() int {
+// Answered returns the number of answered requests.
+func (m *Model) Answered() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.said
+	return m.answered
 }
 
 func quote(text string) string {

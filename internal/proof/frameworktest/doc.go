@@ -27,8 +27,8 @@ type ModelMessage struct {
 
 // Run is the result of one run of an agent.
 type Run struct {
-	Offered map[string]json.RawMessage // the schemas of the tools that the model received, by name
-	Told    [][]ModelMessage           // for each turn, in the order of its calls
+	Offered  map[string]json.RawMessage // the schemas of the tools that the model received, by name
+	Received [][]ModelMessage           // for each turn, in the order of its calls
 }
 
 // Agent runs the framework's agent once, with the tools of s and their calls in

@@ -41,10 +41,10 @@ func (f Framework) undo(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
-	f.told(t, ran, "call_1", "", false)
-	f.told(t, ran, "call_2", "Denied: the history of the repository is out of reach. ", true)
-	f.told(t, ran, "call_3", "", false)
-	f.told(t, ran, "call_4", "", false)
+	f.checkReceived(t, ran, "call_1", "", false)
+	f.checkReceived(t, ran, "call_2", "Denied: the history of the repository is out of reach. ", true)
+	f.checkReceived(t, ran, "call_3", "", false)
+	f.checkReceived(t, ran, "call_4", "", false)
 
 	wrote := w.tree()
 	require.Equal(t, "-rw-r----- changed", wrote["a.txt"])
@@ -108,7 +108,7 @@ func (f Framework) outcomes(t *testing.T) {
 	ran, err := f.Agent(t, w.session, tx, turns)
 	require.NoError(t, err, "the run goes on to its end")
 	for _, a := range asks {
-		f.told(t, ran, a.ID, a.text, a.failed)
+		f.checkReceived(t, ran, a.ID, a.text, a.failed)
 	}
 	if f.Unknown != "" {
 		require.Contains(t, texts(ran)["call_11"], f.Unknown)
@@ -153,8 +153,8 @@ func (f Framework) once(t *testing.T) {
 // turnsOf returns the results of each turn. A framework that runs the calls of
 // a turn concurrently, without their IDs, may confuse equal ones.
 func turnsOf(r Run) [][]string {
-	out := make([][]string, 0, len(r.Told))
-	for _, turn := range r.Told {
+	out := make([][]string, 0, len(r.Received))
+	for _, turn := range r.Received {
 		var told []string
 		for _, one := range turn {
 			told = append(told, one.Text)
@@ -168,7 +168,7 @@ func turnsOf(r Run) [][]string {
 // texts returns the results by ID, independent of the order in a turn.
 func texts(r Run) map[string]string {
 	out := map[string]string{}
-	for _, turn := range r.Told {
+	for _, turn := range r.Received {
 		for _, told := range turn {
 			out[told.ID] = told.Text
 		}
@@ -213,10 +213,10 @@ func canonical(t *testing.T, raw json.RawMessage) string {
 	return strings.ReplaceAll(string(v.Canonical()), `"required":[],`, "")
 }
 
-// told checks the result of one call as the model received it.
-func (f Framework) told(t *testing.T, r Run, id, text string, failed bool) {
+// checkReceived checks the result of one call as the model received it.
+func (f Framework) checkReceived(t *testing.T, r Run, id, text string, failed bool) {
 	t.Helper()
-	for _, turn := range r.Told {
+	for _, turn := range r.Received {
 		for _, told := range turn {
 			if told.ID != id {
 				continue
@@ -229,7 +229,7 @@ func (f Framework) told(t *testing.T, r Run, id, text string, failed bool) {
 			return
 		}
 	}
-	require.Fail(t, "the model was not told of the call", "%s: %v", id, r.Told)
+	require.Fail(t, "the model was not told of the call", "%s: %v", id, r.Received)
 }
 
 // Session gives a test a session with the same tools, and a transaction of it.

@@ -56,7 +56,7 @@ func plain(t *testing.T, s *agent.Session, tx *agent.Txn, turns [][]Ask) (r Run,
 			}
 			told = append(told, ModelMessage{ID: ask.ID, Text: text, Failed: strings.HasPrefix(text, "Error: ")})
 		}
-		r.Told = append(r.Told, told)
+		r.Received = append(r.Received, told)
 	}
 	return r, nil
 }

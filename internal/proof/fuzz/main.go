@@ -67,7 +67,7 @@ func run(ctx context.Context, out io.Writer, do command, args []string) int {
 		_, _ = fmt.Fprintf(out, "%-24s %-48s %s\n", t.name, t.pkg, r)
 		if r.failed {
 			code = 1
-			_, _ = fmt.Fprintf(out, "%s\n", r.said)
+			_, _ = fmt.Fprintf(out, "%s\n", r.output)
 		}
 	}
 	_, _ = fmt.Fprintf(out, "%d targets, %d executions\n", ran, tried)

@@ -46,7 +46,7 @@ type result struct {
 	executions  int
 	interesting int
 	failed      bool
-	said        []byte // output of go test
+	output      []byte // output of go test
 }
 
 func (r result) String() string {
@@ -70,6 +70,6 @@ func (t target) fuzz(ctx context.Context, do command, long time.Duration) (r res
 		r.interesting, _ = strconv.Atoi(string(last[2]))
 	}
 	r.failed = err != nil || r.executions == 0
-	r.said = out
+	r.output = out
 	return r
 }

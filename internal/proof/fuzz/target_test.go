@@ -25,9 +25,9 @@ PASS
 
 // asked replaces the go command, and records its arguments.
 type asked struct {
-	fuzzed []string
-	broken string // the target that fails
-	quiet  string // the target without output
+	fuzzed  []string
+	failing string // the target that fails
+	quiet   string // the target without output
 }
 
 func (a *asked) do(_ context.Context, args ...string) ([]byte, error) {
@@ -37,7 +37,7 @@ func (a *asked) do(_ context.Context, args ...string) ([]byte, error) {
 	}
 	a.fuzzed = append(a.fuzzed, line)
 	switch {
-	case a.broken != "" && strings.Contains(line, a.broken):
+	case a.failing != "" && strings.Contains(line, a.failing):
 		return []byte("fuzz: elapsed: 3s, execs: 5 (1/sec), new interesting: 0 (total: 3)\n--- FAIL: why\n"), errors.New("exit status 1")
 	case a.quiet != "" && strings.Contains(line, a.quiet):
 		return []byte("PASS\n"), nil
@@ -72,7 +72,7 @@ func TestRunOne(t *testing.T) {
 
 func TestRunTellsWhatIsFound(t *testing.T) {
 	out := &strings.Builder{}
-	a := &asked{broken: "FuzzB"}
+	a := &asked{failing: "FuzzB"}
 	require.Equal(t, 1, run(t.Context(), out, a.do, nil))
 	require.Len(t, a.fuzzed, 3, "the others run all the same")
 	require.Contains(t, out.String(), "FOUND SOMETHING after 5 executions")

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tally counts the results of the sequences.
-type tally struct{ sequences, calls, done, denied, differences int }
+// resultCounts counts the results of the sequences.
+type resultCounts struct{ sequences, calls, done, denied, differences int }
 
 // TestGit runs random sequences of git commands under the default policy. It
 // reverts each, redoes it, and reverts it again. A checker that shares no code
@@ -42,7 +42,7 @@ func TestGit(t *testing.T) {
 		t.Skip("this machine has no bash")
 	}
 	first, count := seeds(t, 4)
-	var all tally
+	var all resultCounts
 	// In sequence: a process that another goroutine has just started briefly
 	// holds files that this one has open for writing, and a revert then reports
 	// a conflict.
@@ -75,7 +75,7 @@ func seeds(t *testing.T, usual uint64) (first, count uint64) {
 	return first, count
 }
 
-func try(t *testing.T, seed uint64, all *tally) {
+func try(t *testing.T, seed uint64, all *resultCounts) {
 	t.Helper()
 	s := gitrun.New(seed)
 	dir := filepath.Join(t.TempDir(), "ws")

@@ -35,13 +35,13 @@ func Links(seed uint64) Trap {
 	for range 1 + m.IntN(2) {
 		switch m.IntN(5) {
 		case 0:
-			line("git config --add include.path \"%s\"", m.way("..", "../.git/.."))
+			line("git config --add include.path \"%s\"", m.path("..", "../.git/.."))
 		case 1:
-			line("rmdir a/info; rm -rf .git/info; ln -s ../%s .git/info", m.way("."))
+			line("rmdir a/info; rm -rf .git/info; ln -s ../%s .git/info", m.path("."))
 		case 2:
-			line("git config core.attributesFile \"%s\"", m.way("."))
+			line("git config core.attributesFile \"%s\"", m.path("."))
 		default:
-			line("git config core.hooksPath \"%s\"", m.way(".", "$PWD", "../out", "$PWD/../out", "./.git/.."))
+			line("git config core.hooksPath \"%s\"", m.path(".", "$PWD", "../out", "$PWD/../out", "./.git/.."))
 		}
 	}
 	t := Trap{Setup: b.String() + "true\n"}
@@ -55,8 +55,8 @@ func Links(seed uint64) Trap {
 // places are the folders of a trap.
 var places = []string{"a", "b/c", "d/e", "a/hk", "b/hk", "b/c/hk", "d/hk", "hk", "a/info"}
 
-// way returns a name through the folders and links of a trap.
-func (m maker) way(from ...string) string {
+// path returns a name through the folders and links of a trap.
+func (m maker) path(from ...string) string {
 	parts := []string{m.of(from...)}
 	for range m.IntN(3) {
 		parts = append(parts, m.of("l1", "l2", "a", "b", "l", "c", "d", ".."))

@@ -23,18 +23,18 @@ import (
 // chain is a sequence of killed processes: one that works, and others that are
 // killed while they recover its work. The last process is not killed.
 type chain struct {
-	seed    uint64
-	r       *rand.Rand
-	dir     string
-	service *service
-	lab     *testEnv
-	order   order
-	before  map[string]string
-	said    string // output of all processes
-	blind   bool   // a process could not read everything, so some outcomes stay unknown
-	kills   int
-	died    string   // the point at which the last process was killed; empty: by time
-	hit     []string // killed processes and their points
+	seed     uint64
+	r        *rand.Rand
+	dir      string
+	service  *service
+	lab      *testEnv
+	order    order
+	before   map[string]string
+	output   string // output of all processes
+	blind    bool   // a process could not read everything, so some outcomes stay unknown
+	kills    int
+	killedAt string   // the point at which the last process was killed; empty: by time
+	hit      []string // killed processes and their points
 }
 
 // stage is one process of a chain.
@@ -139,7 +139,7 @@ func (c *chain) run(ctx context.Context) error {
 		}
 		if killed {
 			c.kills++
-			c.hit = append(c.hit, s.does+" "+c.died)
+			c.hit = append(c.hit, s.does+" "+c.killedAt)
 		}
 	}
 	if err := c.judge(ctx); err != nil {
@@ -166,8 +166,8 @@ func (c *chain) stage(s stage) (killed bool, err error) {
 	err = cmd.Wait()
 	c.service.quiet()
 	said := out.String()
-	said, c.died, _ = strings.Cut(said, "point ")
-	c.said, c.died = c.said+said, strings.TrimSpace(c.died)
+	said, c.killedAt, _ = strings.Cut(said, "point ")
+	c.output, c.killedAt = c.output+said, strings.TrimSpace(c.killedAt)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		if is, ok := exit.Sys().(syscall.WaitStatus); ok && is.Signaled() && is.Signal() == syscall.SIGKILL {

@@ -27,10 +27,10 @@ func trap() error { return reportCalls(3) }
 
 // faultTask is the task of a process while one of its system calls fails.
 type faultTask struct {
-	does  string
-	steps []step
-	dies  int  // with recover: the point at which the previous process was killed
-	fresh bool // the journal is created first
+	does     string
+	steps    []step
+	killedAt int  // with recover: the point at which the previous process was killed
+	fresh    bool // the journal is created first
 }
 
 func (s faultTask) String() string {
@@ -41,8 +41,8 @@ func (s faultTask) String() string {
 	if s.fresh {
 		name += "_fresh"
 	}
-	if s.dies > 0 {
-		name += fmt.Sprint("_after_", s.dies)
+	if s.killedAt > 0 {
+		name += fmt.Sprint("_after_", s.killedAt)
 	}
 	return name
 }
@@ -66,7 +66,7 @@ func faultTasks(sandbox bool) (all []faultTask) {
 			}
 		}
 		for _, dies := range []int{35, 55} {
-			all = append(all, faultTask{does: "recover", steps: steps, dies: dies})
+			all = append(all, faultTask{does: "recover", steps: steps, killedAt: dies})
 		}
 	}
 	return all
@@ -89,7 +89,7 @@ func (s faultTask) prepare(ctx context.Context, l *testEnv, seed uint64) (c *cha
 		return c, err
 	}
 	if s.does == "recover" {
-		if _, err := c.stage(stage{does: "work", at: s.dies}); err != nil {
+		if _, err := c.stage(stage{does: "work", at: s.killedAt}); err != nil {
 			return c, err
 		}
 		return c, nil
@@ -148,7 +148,7 @@ func (s faultTask) strike(ctx context.Context, l *testEnv, c *chain, f *fault, a
 	if err != nil {
 		return r, err
 	}
-	c.said += string(all)
+	c.output += string(all)
 	var dirty []string
 	for name := range d.dirty {
 		dirty = append(dirty, strings.TrimPrefix(name, c.dir+"/"))

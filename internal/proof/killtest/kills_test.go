@@ -112,7 +112,7 @@ func (l *testEnv) measure(t *testing.T, k *workKind, seed uint64) {
 		began := time.Now()
 		require.NoError(t, cmd.Run(), "%s: %s", does, cmd.Stderr)
 		k.took[does] = time.Since(began)
-		c.said += out.String()
+		c.output += out.String()
 		raw, err := os.ReadFile(trace)
 		require.NoError(t, err)
 		k.points[does] = strings.Fields(string(raw))
@@ -176,7 +176,7 @@ func TestKills(t *testing.T) {
 	}
 	workers.Wait()
 	for _, does := range []string{"work", "recover", "revert", "redo"} {
-		l.tell(t, does, hit)
+		l.logPoints(t, does, hit)
 	}
 	t.Logf("proved: real kills: %d kills of %d chains, %d violations", kills, next-n.first, violations)
 }
@@ -191,8 +191,8 @@ func (l *testEnv) once(ctx context.Context, seed uint64) (*chain, error) {
 	return c, c.run(ctx)
 }
 
-// tell logs at which points processes were killed, and at which never.
-func (l *testEnv) tell(t *testing.T, does string, hit map[string]int) {
+// logPoints logs at which points processes were killed, and at which never.
+func (l *testEnv) logPoints(t *testing.T, does string, hit map[string]int) {
 	var missed []string
 	all := map[string]bool{}
 	for _, k := range l.kinds {

@@ -131,7 +131,7 @@ func (c *chain) unknowns(n int) error {
 // promises compares the output before each kill with the journal.
 func (c *chain) promises(ctx context.Context, p *program) error {
 	var wrong []error
-	for line := range strings.Lines(c.said) {
+	for line := range strings.Lines(c.output) {
 		word := strings.Fields(line)
 		if len(word) < 2 || word[0] == "head" {
 			continue
@@ -161,7 +161,7 @@ func (c *chain) promises(ctx context.Context, p *program) error {
 func (c *chain) fsck(ctx context.Context) error {
 	var found []string
 	options := revert.FsckOptions{Found: func(p revert.Problem) { found = append(found, p.What) }}
-	for line := range strings.Lines(c.said) {
+	for line := range strings.Lines(c.output) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "head "); ok {
 			head, err := journal.ParseHead(text)
 			if err != nil {

@@ -20,27 +20,27 @@ import (
 
 // Rules are a server's deviations from the standard, and its options.
 type Rules struct {
-	Expires   int               // lifetime of an access token in seconds; 0: not stated
-	NoRefresh bool              // there are no refresh tokens
-	Scopes    []string          // scopes that the resource states
-	Gives     string            // scopes that the server states for a token
-	Clients   map[string]string // ID to secret of preregistered clients; nil: clients register
-	Documents bool              // the URL of a document is also a client ID
-	Iss       string            // issuer in the redirect; "own": the real one
-	SaysIss   bool              // the metadata says that iss is present
-	Issuer    string            // issuer in the metadata, if not its own
-	State     string            // state of a first redirect, before the right one
-	Error     string            // error in the redirect instead of a code
-	PageURL   string            // authorization endpoint in the metadata, if not its own
-	TokenURL  string            // token endpoint in the metadata, if not its own
-	Moved     string            // host to which the metadata is redirected
-	Redirect  string            // target of the token endpoint's redirect; /moved is one too
-	Status    int               // status of the token endpoint, with Body
-	Body      string            // body of the token endpoint, or, without a Status, of the registration endpoint
-	Deaf      bool              // the resource accepts no token
-	Lead      string            // target of the resource's redirect for requests with a token
-	Hold      func()            // called by the token endpoint before it responds
-	Wants     string            // scope that the resource requires
+	Expires      int               // lifetime of an access token in seconds; 0: not stated
+	NoRefresh    bool              // there are no refresh tokens
+	Scopes       []string          // scopes that the resource states
+	Gives        string            // scopes that the server states for a token
+	Clients      map[string]string // ID to secret of preregistered clients; nil: clients register
+	Documents    bool              // the URL of a document is also a client ID
+	Iss          string            // issuer in the redirect; "own": the real one
+	SaysIss      bool              // the metadata says that iss is present
+	Issuer       string            // issuer in the metadata, if not its own
+	State        string            // state of a first redirect, before the right one
+	Error        string            // error in the redirect instead of a code
+	PageURL      string            // authorization endpoint in the metadata, if not its own
+	TokenURL     string            // token endpoint in the metadata, if not its own
+	Moved        string            // host to which the metadata is redirected
+	Redirect     string            // target of the token endpoint's redirect; /moved is one too
+	Status       int               // status of the token endpoint, with Body
+	Body         string            // body of the token endpoint, or, without a Status, of the registration endpoint
+	RejectTokens bool              // the resource accepts no token
+	Lead         string            // target of the resource's redirect for requests with a token
+	Hold         func()            // called by the token endpoint before it responds
+	Wants        string            // scope that the resource requires
 }
 
 // Asked is one request to the token endpoint.
@@ -83,7 +83,7 @@ func New(t testing.TB, behind http.Handler, rules Rules) *Server {
 	mux.HandleFunc("GET /authorize", s.authorize)
 	mux.HandleFunc("POST /token", s.token)
 	mux.HandleFunc("POST /moved", s.token)
-	mux.Handle("/mcp", s.door(behind))
+	mux.Handle("/mcp", s.requireToken(behind))
 	s.listener = httptest.NewServer(mux)
 	t.Cleanup(s.listener.Close)
 	s.Base, s.URL = s.listener.URL, s.listener.URL+"/mcp"
@@ -342,13 +342,13 @@ func (s *Server) give(w http.ResponseWriter, family int, scope string) {
 	answer(w, http.StatusOK, m)
 }
 
-// door accepts requests with a token.
-func (s *Server) door(behind http.Handler) http.Handler {
+// requireToken accepts requests with a token.
+func (s *Server) requireToken(behind http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.seen = append(s.seen, r.Header.Get("Authorization"))
 		a, ok := s.access[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
-		deaf, wants, lead := s.rules.Deaf, s.rules.Wants, s.rules.Lead
+		deaf, wants, lead := s.rules.RejectTokens, s.rules.Wants, s.rules.Lead
 		s.mu.Unlock()
 		at := `resource_metadata="` + s.Base + `/.well-known/oauth-protected-resource/mcp"`
 		switch {

@@ -29,35 +29,35 @@ func (f *File) Mutants() ([]Mutant, error) {
 	return all, nil
 }
 
-type broken struct {
+type failedMutant struct {
 	how  string
 	text []byte
 }
 
-func (f *File) breaks(s Site) []broken {
+func (f *File) breaks(s Site) []failedMutant {
 	switch n := s.node.(type) {
 	case *ast.KeyValueExpr:
-		return []broken{{"never durable", f.replaced(n.Value, "false && ("+f.source(n.Value)+")")}}
+		return []failedMutant{{"never durable", f.replaced(n.Value, "false && ("+f.source(n.Value)+")")}}
 	case *ast.IfStmt:
 		if s.Kind == Check {
-			return []broken{{"refuses nothing", f.replaced(n.Cond, "false && ("+f.source(n.Cond)+")")}}
+			return []failedMutant{{"refuses nothing", f.replaced(n.Cond, "false && ("+f.source(n.Cond)+")")}}
 		}
 	case *ast.AssignStmt:
 		if s.Kind == Lease {
-			return []broken{{"nothing is held", f.replaced(n, "func(...any) {}("+f.source(n.Rhs[0])+")")}}
+			return []failedMutant{{"nothing is held", f.replaced(n, "func(...any) {}("+f.source(n.Rhs[0])+")")}}
 		}
 	case *ast.BinaryExpr:
 		way := "false"
 		if n.Op == token.EQL {
 			way = "true"
 		}
-		return []broken{{"everybody passes", f.replaced(n, way+f.kept(n))}}
+		return []failedMutant{{"everybody passes", f.replaced(n, way+f.kept(n))}}
 	case *ast.CallExpr:
 		switch s.Kind {
 		case Barrier, Lease:
-			return []broken{{map[Kind]string{Barrier: "not synced", Lease: "nobody is kept out"}[s.Kind], f.replaced(n, "func(...any) error { return nil }("+f.operands(n)+")")}}
+			return []failedMutant{{map[Kind]string{Barrier: "not synced", Lease: "nobody is kept out"}[s.Kind], f.replaced(n, "func(...any) error { return nil }("+f.operands(n)+")")}}
 		case Token:
-			return []broken{
+			return []failedMutant{
 				{"always the same", f.replaced(n, "func(...any) bool { return true }("+f.operands(n)+")")},
 				{"never the same", f.replaced(n, "func(...any) bool { return false }("+f.operands(n)+")")},
 			}
@@ -65,7 +65,7 @@ func (f *File) breaks(s Site) []broken {
 		}
 	}
 	if s.Kind == Order {
-		return []broken{{"the other way round", f.swapped(s)}}
+		return []failedMutant{{"the other way round", f.swapped(s)}}
 	}
 	return nil
 }

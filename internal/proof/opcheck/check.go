@@ -156,7 +156,7 @@ func (c *checker) undone() {
 			if e.State == Reverted {
 				say(func(f effect) bool { return f.txn == e.Txn }, true)
 			}
-		case Brought:
+		case RedoStarted:
 			say(func(f effect) bool { return f.txn == e.Txn }, false)
 		case Acted:
 			acted[e.Key]++
@@ -193,7 +193,7 @@ func (c *checker) done() {
 			said[e.Call] = true
 		case Ended:
 			committed[e.Txn] = e.State == Committed
-		case Undone, Brought, Taking: // whether the caller knew it, or died, or recovery continued it
+		case Undone, RedoStarted, Taking: // whether the caller knew it, or died, or recovery continued it
 			taken[e.Txn] = true
 		case Theirs:
 			foreign[e.Resource] = i

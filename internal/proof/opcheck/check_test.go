@@ -28,7 +28,7 @@ func undone(txn, call, resource string) opcheck.Event {
 	return opcheck.Event{Kind: opcheck.Undone, Txn: txn, Call: call, Resource: resource}
 }
 
-func brought(txn string) opcheck.Event { return opcheck.Event{Kind: opcheck.Brought, Txn: txn} }
+func redoStarted(txn string) opcheck.Event { return opcheck.Event{Kind: opcheck.RedoStarted, Txn: txn} }
 
 func outsideLeft(resource, content string) opcheck.Event {
 	return opcheck.Event{Kind: opcheck.Theirs, Resource: resource, Content: content}
@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 		{"undone, and there", events{left("t", "c", "a", "C"), undone("t", "c", "a"), seen("a", "C")}, opcheck.ClaimUndone},
 		{"undone, and there before", events{left("t", "c", "a", "C"), seen("a", "C"), undone("t", "c", "a"), seen("a", "B")}, ""},
 		{"undone elsewhere", events{left("t", "c", "a", "C"), left("t", "c", "b", "D"), undone("t", "c", "a"), seen("b", "D")}, ""},
-		{"undone, and redone", events{left("t", "c", "a", "C"), undone("t", "c", "a"), brought("t"), seen("a", "C")}, ""},
+		{"undone, and redone", events{left("t", "c", "a", "C"), undone("t", "c", "a"), redoStarted("t"), seen("a", "C")}, ""},
 		{"reverted, and there", events{left("t", "c", "a", "C"), ended("t", opcheck.Reverted), seen("a", "C")}, opcheck.ClaimUndone},
 		{"reverted in part, and there", events{left("t", "c", "a", "C"), ended("t", opcheck.Partial), seen("a", "C")}, ""},
 		{"undone in a service, and there", events{announced("t", "c", "k"), acted("k"), undone("t", "c", "")}, opcheck.ClaimUndone},

@@ -130,13 +130,13 @@ func actor(t *testing.T) string {
 	return program
 }
 
-// tally counts the results of many programs.
-type tally struct {
+// resultCounts counts the results of many programs.
+type resultCounts struct {
 	programs, calls, refused, reported, violations int
 	reasons                                        map[string]int
 }
 
-func (a *tally) add(b tally) {
+func (a *resultCounts) add(b resultCounts) {
 	a.programs, a.calls, a.refused = a.programs+b.programs, a.calls+b.calls, a.refused+b.refused
 	a.reported, a.violations = a.reported+b.reported, a.violations+b.violations
 	for why, n := range b.reasons {
@@ -145,10 +145,10 @@ func (a *tally) add(b tally) {
 }
 
 // prove tries seeds on both processors.
-func prove(t *testing.T, first, count int) tally {
+func prove(t *testing.T, first, count int) resultCounts {
 	t.Helper()
 	program := actor(t)
-	seeds, all := make(chan int), tally{reasons: map[string]int{}}
+	seeds, all := make(chan int), resultCounts{reasons: map[string]int{}}
 	var mu sync.Mutex // never held across a wait
 	var done sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), 2) {
@@ -181,18 +181,18 @@ type trial struct {
 	resynced      bool   // plain is now a copy of dir
 	rt            *agent.Runtime
 	s             *agent.Session
-	tally         tally
+	counts        resultCounts
 	log           bytes.Buffer // log of the programs
 	before, after treecheck.Tree
 }
 
-func try(t *testing.T, program string, seed int) tally {
+func try(t *testing.T, program string, seed int) resultCounts {
 	base, err := os.MkdirTemp("", fmt.Sprint("randprog-", seed, "-"))
 	if err != nil {
 		t.Error(err)
-		return tally{violations: 1}
+		return resultCounts{violations: 1}
 	}
-	x := &trial{t: t, seed: seed, program: program, dir: filepath.Join(base, "ws"), plain: filepath.Join(base, "plain"), tally: tally{programs: 1, reasons: map[string]int{}}}
+	x := &trial{t: t, seed: seed, program: program, dir: filepath.Join(base, "ws"), plain: filepath.Join(base, "plain"), counts: resultCounts{programs: 1, reasons: map[string]int{}}}
 	defer func() {
 		_ = exec.Command("chmod", "-R", "u+rwx", base).Run()
 		_ = os.RemoveAll(base)
@@ -200,14 +200,14 @@ func try(t *testing.T, program string, seed int) tally {
 	if err := x.run(base); err != nil {
 		x.violation("%v", err)
 	}
-	return x.tally
+	return x.counts
 }
 
 // copies reports whether the sandbox works on a copy of the folder.
 func (x *trial) copies() bool { return x.seed%7 == 0 }
 
 func (x *trial) violation(format string, args ...any) {
-	x.tally.violations++
+	x.counts.violations++
 	x.t.Errorf("seed %d: %s\nwhat its programs did:\n%s", x.seed, fmt.Sprintf(format, args...), x.log.String())
 }
 
@@ -318,7 +318,7 @@ func (x *trial) call(ctx context.Context, tx *agent.Txn, seed, steps int) error 
 	for _, g := range x.groups {
 		argv = append(argv, strconv.Itoa(g))
 	}
-	x.tally.calls++
+	x.counts.calls++
 	out, err := tx.Invoke(ctx, "process_run", tool.Args{"argv": argv})
 	now, cerr := treecheck.Capture(x.dir)
 	if cerr != nil {
@@ -326,8 +326,8 @@ func (x *trial) call(ctx context.Context, tx *agent.Txn, seed, steps int) error 
 	}
 	fmt.Fprintf(&x.log, "-- call %d: %s %v\n%s", seed, out.Status, argv, out.Text)
 	if err != nil {
-		x.tally.refused++
-		x.tally.reasons[reason(err.Error())]++
+		x.counts.refused++
+		x.counts.reasons[reason(err.Error())]++
 		fmt.Fprintf(&x.log, "   %v\n", err)
 		if diff := treecheck.Compare(x.after, now); len(diff) > 0 && out.Status != tool.StatusUnknown {
 			x.violation("a call that ended %s changed the folder: %v", out.Status, diff)
@@ -413,8 +413,8 @@ func (x *trial) judge(phase string, want treecheck.Tree, rep revert.Report, err 
 			folders[path.Dir(r.Path())] = true
 			paths = append(paths, r.Path())
 		}
-		x.tally.reported++
-		x.tally.reasons[phase+": "+reason(item.Why)]++
+		x.counts.reported++
+		x.counts.reasons[phase+": "+reason(item.Why)]++
 	}
 	if err != nil && len(named) == 0 {
 		x.violation("%s: %v", phase, err)

@@ -67,14 +67,14 @@ func (j *opening) Append(ctx context.Context, b journal.Batch) error {
 	if err != nil {
 		return err
 	}
-	j.store.told("append")
+	j.store.notify("append")
 	if !b.Durable {
 		return nil
 	}
 	j.store.mu.Lock()
 	j.store.durable = max(j.store.durable, written)
 	j.store.mu.Unlock()
-	j.store.told("barrier")
+	j.store.notify("barrier")
 	return nil
 }
 
@@ -222,7 +222,7 @@ func (j *opening) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, 
 		return journal.Blob{}, err
 	}
 	if !inline {
-		j.store.told("keep")
+		j.store.notify("keep")
 	}
 	return blob, nil
 }
@@ -281,7 +281,7 @@ func (j *opening) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (c 
 		return nil
 	})
 	if err == nil {
-		j.store.told("collect")
+		j.store.notify("collect")
 	}
 	return c, err
 }

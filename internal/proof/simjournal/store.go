@@ -68,7 +68,7 @@ func newState() state {
 // goroutine that made it. A clone is not watched.
 func (s *Store) Watch(f func(op string)) { s.watch = f }
 
-func (s *Store) told(op string) {
+func (s *Store) notify(op string) {
 	if s.watch != nil {
 		s.watch(op)
 	}

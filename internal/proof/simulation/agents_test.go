@@ -24,7 +24,7 @@ type txn = *agent.Txn
 const budget = 50
 
 // spawn starts an actor of a process.
-func (w *simWorld) spawn(p *process, run func(*simWorld, context.Context, *actor)) {
+func (w *simState) spawn(p *process, run func(*simState, context.Context, *actor)) {
 	a := &actor{id: len(w.actors), proc: p, random: rand.New(rand.NewPCG(w.seed, uint64(100+len(w.actors))))}
 	w.actors = append(w.actors, a)
 	ctx := w.context(a)
@@ -50,12 +50,12 @@ func growStack(n int) byte {
 	return room[n/2]
 }
 
-func (w *simWorld) context(a *actor) context.Context {
-	return context.WithValue(context.WithValue(context.Background(), worldKey{}, w), actorKey{}, a)
+func (w *simState) context(a *actor) context.Context {
+	return context.WithValue(context.WithValue(context.Background(), stateKey{}, w), actorKey{}, a)
 }
 
 // client runs a client's request, which the client may cancel.
-func (w *simWorld) client(ctx context.Context, a *actor, what string, do func(context.Context)) {
+func (w *simState) client(ctx context.Context, a *actor, what string, do func(context.Context)) {
 	if w.log != nil {
 		w.log(fmt.Sprintf("  actor %d of process %d: %s", a.id, a.proc.id, what))
 	}
@@ -66,7 +66,7 @@ func (w *simWorld) client(ctx context.Context, a *actor, what string, do func(co
 }
 
 // agentOf is an agent: transactions in sequence, and sometimes other requests.
-func agentOf(w *simWorld, ctx context.Context, a *actor) {
+func agentOf(w *simState, ctx context.Context, a *actor) {
 	s, err := w.session(ctx, a)
 	if err != nil {
 		return
@@ -84,7 +84,7 @@ func agentOf(w *simWorld, ctx context.Context, a *actor) {
 }
 
 // session returns the session of the process, whose agents are one principal.
-func (w *simWorld) session(ctx context.Context, a *actor) (*agent.Session, error) {
+func (w *simState) session(ctx context.Context, a *actor) (*agent.Session, error) {
 	if a.proc.session != nil {
 		return a.proc.session, nil
 	}
@@ -100,7 +100,7 @@ func (w *simWorld) session(ctx context.Context, a *actor) (*agent.Session, error
 }
 
 // keeperOf recovers what dead processes left, and continues as an agent.
-func keeperOf(w *simWorld, ctx context.Context, a *actor) {
+func keeperOf(w *simState, ctx context.Context, a *actor) {
 	var gone []string
 	w.client(ctx, a, "recover", func(ctx context.Context) {
 		rec, err := a.proc.rt.Recover(ctx)
@@ -116,7 +116,7 @@ func keeperOf(w *simWorld, ctx context.Context, a *actor) {
 }
 
 // transaction runs one, or adds calls to another agent's.
-func (w *simWorld) transaction(ctx context.Context, a *actor, s *agent.Session) {
+func (w *simState) transaction(ctx context.Context, a *actor, s *agent.Session) {
 	if tx := w.shared(a); tx != nil {
 		w.invoke(ctx, a, tx)
 		return
@@ -147,7 +147,7 @@ func (w *simWorld) transaction(ctx context.Context, a *actor, s *agent.Session) 
 
 // shared sometimes returns an open transaction of another agent of the same
 // process.
-func (w *simWorld) shared(a *actor) txn {
+func (w *simState) shared(a *actor) txn {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var own []txn
@@ -162,14 +162,14 @@ func (w *simWorld) shared(a *actor) txn {
 	return own[a.random.IntN(len(own))]
 }
 
-func (w *simWorld) closed(id string) {
+func (w *simState) closed(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open = slices.DeleteFunc(w.open, func(o *shared) bool { return o.txn.ID() == id })
 }
 
 // plan returns the next call.
-func (w *simWorld) plan(a *actor) (name, input string) {
+func (w *simState) plan(a *actor) (name, input string) {
 	outside := []string{"book", "book", "order", "fire", "mail", "never"}
 	if a.random.IntN(4) == 0 {
 		name = outside[a.random.IntN(len(outside))]
@@ -199,17 +199,17 @@ func (w *simWorld) plan(a *actor) (name, input string) {
 	return "write", strings.Join(parts, ",")
 }
 
-func (w *simWorld) invoke(ctx context.Context, a *actor, tx txn) {
+func (w *simState) invoke(ctx context.Context, a *actor, tx txn) {
 	name, input := w.plan(a)
 	w.client(ctx, a, tx.ID()+" "+name+" "+input, func(ctx context.Context) {
 		out, err := tx.Invoke(ctx, name, input)
-		w.told(out)
+		w.recordResult(out)
 		w.refused(err)
 	})
 }
 
-// told records the result of a call that a client got.
-func (w *simWorld) told(out tool.Outcome) {
+// recordResult records the result of a call that a client got.
+func (w *simState) recordResult(out tool.Outcome) {
 	if w.log != nil {
 		w.log(fmt.Sprintf("  -> %s %s %s %+v", out.Call, out.Tool, out.Status, out.Error))
 	}
@@ -231,13 +231,13 @@ func (w *simWorld) told(out tool.Outcome) {
 
 // checkFailed checks that nothing of a failed call is left. A held one is released
 // again.
-func (w *simWorld) checkFailed(out tool.Outcome) {
+func (w *simState) checkFailed(out tool.Outcome) {
 	if out.Tool != "mail" && out.Call != "" {
 		w.say(opcheck.Event{Kind: opcheck.Undone, Txn: out.Txn, Call: out.Call})
 	}
 }
 
-func (w *simWorld) commit(ctx context.Context, a *actor, tx txn) {
+func (w *simState) commit(ctx context.Context, a *actor, tx txn) {
 	var err error
 	for range 2 {
 		w.client(ctx, a, "commit "+tx.ID(), func(ctx context.Context) {
@@ -258,7 +258,7 @@ func (w *simWorld) commit(ctx context.Context, a *actor, tx txn) {
 }
 
 // some returns a random transaction.
-func (w *simWorld) some(a *actor) string {
+func (w *simState) some(a *actor) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.txns) == 0 {
@@ -267,13 +267,13 @@ func (w *simWorld) some(a *actor) string {
 	return w.txns[a.random.IntN(len(w.txns))]
 }
 
-func (w *simWorld) undo(ctx context.Context, a *actor) {
+func (w *simState) undo(ctx context.Context, a *actor) {
 	if id := w.some(a); id != "" {
 		w.revert(ctx, a, id)
 	}
 }
 
-func (w *simWorld) revert(ctx context.Context, a *actor, id string) {
+func (w *simState) revert(ctx context.Context, a *actor, id string) {
 	w.client(ctx, a, "revert "+id, func(ctx context.Context) {
 		before := w.redos(id)
 		rep, err := a.proc.rt.Revert(ctx, id, revert.Options{})
@@ -281,7 +281,7 @@ func (w *simWorld) revert(ctx context.Context, a *actor, id string) {
 	})
 }
 
-func (w *simWorld) redo(ctx context.Context, a *actor) {
+func (w *simState) redo(ctx context.Context, a *actor) {
 	id := w.some(a)
 	if id == "" {
 		return
@@ -290,40 +290,40 @@ func (w *simWorld) redo(ctx context.Context, a *actor) {
 		over := w.recordRedo(id, a.proc)
 		rep, err := a.proc.rt.Redo(ctx, id, "somebody")
 		over()
-		w.contested(rep)
+		w.countConflicts(rep)
 		w.refused(err)
 	})
 }
 
 // recordRedo records that a process begins to redo a transaction. The redo can take
 // effect at any time until over is called, or the process is dead.
-func (w *simWorld) recordRedo(id string, p *process) (over func()) {
+func (w *simState) recordRedo(id string, p *process) (over func()) {
 	w.claims.Lock()
 	defer w.claims.Unlock()
 	b := &runningRedo{id, p}
-	w.brought[id]++
-	w.bringing = append(w.bringing, b)
-	w.say(opcheck.Event{Kind: opcheck.Brought, Txn: id})
+	w.redoCounts[id]++
+	w.runningRedos = append(w.runningRedos, b)
+	w.say(opcheck.Event{Kind: opcheck.RedoStarted, Txn: id})
 	return func() {
 		w.claims.Lock()
 		defer w.claims.Unlock()
-		w.brought[id]++
-		w.bringing = slices.DeleteFunc(w.bringing, func(o *runningRedo) bool { return o == b })
+		w.redoCounts[id]++
+		w.runningRedos = slices.DeleteFunc(w.runningRedos, func(o *runningRedo) bool { return o == b })
 	}
 }
 
 // redos returns a number that changes when a redo begins, or ends.
-func (w *simWorld) redos(id string) int {
+func (w *simState) redos(id string) int {
 	w.claims.Lock()
 	defer w.claims.Unlock()
-	return w.brought[id]
+	return w.redoCounts[id]
 }
 
 // reported records the claims of a report, unless the transaction was redone
 // meanwhile.
-func (w *simWorld) reported(id string, before int, rep revert.Report, err error) {
+func (w *simState) reported(id string, before int, rep revert.Report, err error) {
 	w.refused(err)
-	w.contested(rep)
+	w.countConflicts(rep)
 	if w.log != nil {
 		w.log(fmt.Sprintf("  -> %+v %v", rep, err))
 	}
@@ -333,13 +333,13 @@ func (w *simWorld) reported(id string, before int, rep revert.Report, err error)
 	}
 }
 
-func (w *simWorld) claim(id string, before int, rep revert.Report, err error) {
+func (w *simState) claim(id string, before int, rep revert.Report, err error) {
 	w.claims.Lock()
 	defer w.claims.Unlock()
 	w.sched.mu.Lock()
-	under := slices.ContainsFunc(w.bringing, func(b *runningRedo) bool { return b.txn == id && !b.proc.dead })
+	under := slices.ContainsFunc(w.runningRedos, func(b *runningRedo) bool { return b.txn == id && !b.proc.ended })
 	w.sched.mu.Unlock()
-	if under || w.brought[id] != before {
+	if under || w.redoCounts[id] != before {
 		return
 	}
 	for _, item := range rep.Items {
@@ -366,8 +366,8 @@ func (w *simWorld) claim(id string, before int, rep revert.Report, err error) {
 	}
 }
 
-// contested counts the conflicts of a report.
-func (w *simWorld) contested(rep revert.Report) {
+// countConflicts counts the conflicts of a report.
+func (w *simState) countConflicts(rep revert.Report) {
 	for _, item := range rep.Items {
 		if item.Outcome == effect.Conflict {
 			w.conflict()
@@ -376,7 +376,7 @@ func (w *simWorld) contested(rep revert.Report) {
 }
 
 // refused checks an error that a client got.
-func (w *simWorld) refused(err error) {
+func (w *simState) refused(err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, record.ErrDamaged), strings.Contains(err.Error(), "panicked"):

@@ -19,31 +19,31 @@ import (
 type randomEvent struct {
 	name string
 	of   int
-	do   func(*simWorld)
+	do   func(*simState)
 }
 
 var randomEvents = []randomEvent{
-	{"edit from outside", 30, (*simWorld).edit},
-	{"late arrival", 20, func(w *simWorld) { w.arrive(w.sched.random.IntN(8)) }},
-	{"client gives up", 8, func(w *simWorld) { w.sched.endTimer(&w.sched.calls, false) }},
-	{"timeout", 8, func(w *simWorld) { w.sched.endTimer(&w.sched.timers, false) }},
-	{"clock jump", 8, (*simWorld).jump},
-	{"death", 6, (*simWorld).kill},
-	{"takeover", 5, (*simWorld).takeover},
-	{"full disk", 4, (*simWorld).fill},
-	{"failed sync", 4, func(w *simWorld) { w.syncs = 1 + w.sched.random.IntN(4); w.note("failed sync", "") }},
-	{"power cut", 2, (*simWorld).cut},
+	{"edit from outside", 30, (*simState).edit},
+	{"late arrival", 20, func(w *simState) { w.arrive(w.sched.random.IntN(8)) }},
+	{"client gives up", 8, func(w *simState) { w.sched.endTimer(&w.sched.calls, false) }},
+	{"timeout", 8, func(w *simState) { w.sched.endTimer(&w.sched.timers, false) }},
+	{"clock jump", 8, (*simState).jump},
+	{"death", 6, (*simState).kill},
+	{"takeover", 5, (*simState).takeover},
+	{"full disk", 4, (*simState).fill},
+	{"failed sync", 4, func(w *simState) { w.syncs = 1 + w.sched.random.IntN(4); w.note("failed sync", "") }},
+	{"power cut", 2, (*simState).cut},
 }
 
 // chosen returns the mishaps of one world: each seed has some of them, so that
 // none hides another.
-func (w *simWorld) chosen() []randomEvent {
+func (w *simState) chosen() []randomEvent {
 	return slices.DeleteFunc(slices.Clone(randomEvents), func(m randomEvent) bool { return m.of <= 8 && w.sched.random.IntN(2) == 0 })
 }
 
 // causeEvent sometimes causes a mishap. The goroutines that it wakes run until they
 // wait: otherwise Go would decide which of them runs first.
-func (w *simWorld) causeEvent(among []randomEvent) {
+func (w *simState) causeEvent(among []randomEvent) {
 	some := false
 	for _, m := range among {
 		if w.sched.random.IntN(1000) < m.of {
@@ -58,8 +58,8 @@ func (w *simWorld) causeEvent(among []randomEvent) {
 		w.full = false
 	}
 	for _, p := range w.procs {
-		if p.poisoned && !p.dead {
-			p.die() // it can do nothing more: its operator restarts it
+		if p.poisoned && !p.ended {
+			p.end() // it can do nothing more: its operator restarts it
 			w.forget(p)
 			w.spawn(w.process(), keeperOf)
 		}
@@ -67,15 +67,15 @@ func (w *simWorld) causeEvent(among []randomEvent) {
 }
 
 // running returns a process that lives and is not stopped, or nil.
-func (w *simWorld) running() *process {
-	live := slices.DeleteFunc(slices.Clone(w.procs), func(p *process) bool { return p.dead || p.stopped })
+func (w *simState) running() *process {
+	live := slices.DeleteFunc(slices.Clone(w.procs), func(p *process) bool { return p.ended || p.stopped })
 	if len(live) == 0 {
 		return nil
 	}
 	return live[w.sched.random.IntN(len(live))]
 }
 
-func (w *simWorld) jump() {
+func (w *simState) jump() {
 	if p := w.running(); p != nil {
 		w.note("clock jump", "")
 		p.mu.Lock()
@@ -87,22 +87,22 @@ func (w *simWorld) jump() {
 // most is the maximum number of processes of a world.
 const most = 6
 
-func (w *simWorld) kill() {
+func (w *simState) kill() {
 	if p := w.running(); p != nil && len(w.procs) < most {
 		w.note("death", fmt.Sprint(p.id))
-		p.die()
+		p.end()
 		w.forget(p)
 		w.spawn(w.process(), keeperOf)
 	}
 }
 
-func (w *simWorld) forget(p *process) {
+func (w *simState) forget(p *process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open = slices.DeleteFunc(w.open, func(o *shared) bool { return o.proc == p })
 }
 
-func (w *simWorld) takeover() {
+func (w *simState) takeover() {
 	if p := w.running(); p != nil && len(w.procs) < most {
 		w.note("takeover", fmt.Sprint(p.id))
 		p.stop(10 + w.sched.random.IntN(40))
@@ -110,17 +110,17 @@ func (w *simWorld) takeover() {
 	}
 }
 
-func (w *simWorld) fill() {
+func (w *simState) fill() {
 	w.note("full disk", "")
 	w.full, w.until = true, w.sched.steps+5+w.sched.random.IntN(20)
 }
 
 // cut ends all processes, and loses any part of the unsynced data.
-func (w *simWorld) cut() {
+func (w *simState) cut() {
 	w.note("power cut", "")
 	for _, p := range w.procs {
-		if !p.dead {
-			p.die()
+		if !p.ended {
+			p.end()
 			w.forget(p)
 		}
 	}
@@ -130,7 +130,7 @@ func (w *simWorld) cut() {
 	w.spawn(p, agentOf)
 }
 
-func (w *simWorld) power() {
+func (w *simState) power() {
 	r := w.sched.random
 	pending := w.disk.Pending()
 	keep, last := make([]bool, len(pending)), -1
@@ -147,7 +147,7 @@ func (w *simWorld) power() {
 	lost := r.IntN(w.journal.Pending() + 1)
 	w.journal.Cut(lost)
 	w.batches = w.batches[:len(w.batches)-lost]
-	w.coming = nil
+	w.pendingEvents = nil
 	w.keep()
 	if lost == 0 {
 		return
@@ -162,7 +162,7 @@ func (w *simWorld) power() {
 }
 
 // edit changes a file from outside.
-func (w *simWorld) edit() {
+func (w *simState) edit() {
 	if w.full {
 		return
 	}
@@ -188,7 +188,7 @@ func (w *simWorld) edit() {
 }
 
 // drop removes a file from outside: the outside actor drops its content.
-func (w *simWorld) drop(r disk.Root, path string) {
+func (w *simState) drop(r disk.Root, path string) {
 	f, err := r.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return

@@ -25,7 +25,7 @@ func TestHammer(t *testing.T) {
 	}
 	conflicts := 0
 	for seed := range rounds {
-		w := newWorld(seed, nil)
+		w := newSimState(seed, nil)
 		w.sched.free, w.sched.unordered = true, true
 		hammer(w, seed)
 		w.end()
@@ -43,7 +43,7 @@ func misplaced(v opcheck.Violation) bool {
 	return v.Promise == opcheck.ClaimDone
 }
 
-func hammer(w *simWorld, seed uint64) {
+func hammer(w *simState, seed uint64) {
 	var all sync.WaitGroup
 	for n := range 2 {
 		p := w.process()
@@ -77,7 +77,7 @@ func hammer(w *simWorld, seed uint64) {
 
 // intrude replaces a file from outside, concurrently with other changes. The
 // intruder then drops the content that was there.
-func (w *simWorld) intrude(path string) {
+func (w *simState) intrude(path string) {
 	r, content := w.disk.Root(), w.content("theirs")
 	must(put(r, "theirs.tmp", content))
 	w.say(opcheck.Event{Kind: opcheck.Theirs, Resource: resourceOf(path), Content: content})

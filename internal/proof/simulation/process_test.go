@@ -21,9 +21,9 @@ import (
 
 // process is an opening of the journal with a runtime. It is its own host.
 type process struct {
-	world   *simWorld
+	state   *simState
 	id      int
-	dead    bool // guarded by the scheduler's lock, as the fields below
+	ended   bool // guarded by the scheduler's lock, as the fields below
 	stopped bool
 	until   int // the step at which a stopped process continues
 
@@ -38,11 +38,11 @@ type process struct {
 	jump   time.Duration
 }
 
-var birth = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
+var startTime = time.Date(2026, time.February, 1, 0, 0, 0, 0, time.UTC)
 
 // process starts one.
-func (w *simWorld) process() *process {
-	p := &process{world: w, id: len(w.procs), random: rand.New(rand.NewPCG(w.seed, uint64(1000+len(w.procs)))), inner: w.journal.Open()}
+func (w *simState) process() *process {
+	p := &process{state: w, id: len(w.procs), random: rand.New(rand.NewPCG(w.seed, uint64(1000+len(w.procs)))), inner: w.journal.Open()}
 	rt, err := agent.New(
 		agent.Host(p), agent.Journal(&watched{Journal: p.inner, proc: p}), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Policy(policy), agent.Tools(tools...), agent.Root("workspace", "/sim"),
@@ -56,12 +56,12 @@ func (w *simWorld) process() *process {
 }
 
 func (p *process) Now() time.Time {
-	p.world.sched.mu.Lock()
-	clock := p.world.sched.clock
-	p.world.sched.mu.Unlock()
+	p.state.sched.mu.Lock()
+	clock := p.state.sched.clock
+	p.state.sched.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return birth.Add(clock + p.jump)
+	return startTime.Add(clock + p.jump)
 }
 
 func (p *process) Random(b []byte) {
@@ -78,46 +78,46 @@ func (p *process) Random(b []byte) {
 // goroutine that waits for one wakes when it is released.
 func (p *process) Point(ctx context.Context, id string) error {
 	if id != "txn.slot" {
-		p.world.sched.park(ctx, p, id)
+		p.state.sched.park(ctx, p, id)
 	}
 	return nil
 }
 
 func (p *process) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
-	return p.world.sched.within(ctx, p, d, cause, &p.world.sched.timers)
+	return p.state.sched.within(ctx, p, d, cause, &p.state.sched.timers)
 }
 
 func (p *process) OpenRoot(string) (disk.Root, error) {
-	r := p.world.disk.Root()
+	r := p.state.disk.Root()
 	p.mu.Lock()
 	p.roots = append(p.roots, r)
 	p.mu.Unlock()
-	return &root{Root: r, world: p.world}, nil
+	return &root{Root: r, state: p.state}, nil
 }
 
 // root is the simulated disk when it is full, or its syncs fail.
 type root struct {
 	disk.Root
-	world *simWorld
+	state *simState
 }
 
 func (r *root) WithoutLinks() disk.Root {
-	return &root{Root: disk.WithoutLinks(r.Root), world: r.world}
+	return &root{Root: disk.WithoutLinks(r.Root), state: r.state}
 }
 
 func (r *root) Create(name string, perm fs.FileMode) (disk.File, error) {
-	if r.world.full {
+	if r.state.full {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: syscall.ENOSPC}
 	}
 	f, err := r.Root.Create(name, perm)
 	if err != nil {
 		return nil, err
 	}
-	return &file{File: f, world: r.world, name: name}, nil
+	return &file{File: f, state: r.state, name: name}, nil
 }
 
 func (r *root) SyncDir(name string) error {
-	if r.world.failSync() {
+	if r.state.failSync() {
 		return &fs.PathError{Op: "sync", Path: name, Err: syscall.EIO}
 	}
 	return r.Root.SyncDir(name)
@@ -125,12 +125,12 @@ func (r *root) SyncDir(name string) error {
 
 type file struct {
 	disk.File
-	world *simWorld
+	state *simState
 	name  string
 }
 
 func (f *file) Write(p []byte) (int, error) {
-	if f.world.full {
+	if f.state.full {
 		n, _ := f.File.Write(p[:len(p)/2])
 		return n, &fs.PathError{Op: "write", Path: f.name, Err: syscall.ENOSPC}
 	}
@@ -138,7 +138,7 @@ func (f *file) Write(p []byte) (int, error) {
 }
 
 func (f *file) Sync() error {
-	if f.world.failSync() {
+	if f.state.failSync() {
 		return &fs.PathError{Op: "sync", Path: f.name, Err: syscall.EIO}
 	}
 	return f.File.Sync()
@@ -152,7 +152,7 @@ type watched struct {
 }
 
 func (j *watched) Append(ctx context.Context, b journal.Batch) error {
-	w, p := j.proc.world, j.proc
+	w, p := j.proc.state, j.proc
 	switch {
 	case p.poisoned:
 		return journal.ErrPoisoned
@@ -186,7 +186,7 @@ func (j *watched) Append(ctx context.Context, b journal.Batch) error {
 
 // write appends without a barrier, and records the accepted batch.
 func (j *watched) write(ctx context.Context, b journal.Batch) error {
-	w, written := j.proc.world, b
+	w, written := j.proc.state, b
 	written.Durable = false
 	w.ledger.Lock()
 	defer w.ledger.Unlock()
@@ -198,7 +198,7 @@ func (j *watched) write(ctx context.Context, b journal.Batch) error {
 }
 
 // accepted records the events in a batch.
-func (w *simWorld) accepted(b journal.Batch, owner string) {
+func (w *simState) accepted(b journal.Batch, owner string) {
 	w.batches = append(w.batches, b)
 	if b.Take.To.Txn != "" {
 		w.say(opcheck.Event{Kind: opcheck.Took, Txn: b.Take.To.Txn, Owner: b.Take.To.Owner})
@@ -214,7 +214,7 @@ func (w *simWorld) accepted(b journal.Batch, owner string) {
 	for _, e := range b.Entries {
 		switch e.Header.Kind {
 		case record.KindStarted:
-			w.coming = append(w.coming, opcheck.Event{Kind: opcheck.Announced, Txn: e.Header.Txn, Call: e.Header.Call, Key: e.Header.Call})
+			w.pendingEvents = append(w.pendingEvents, opcheck.Event{Kind: opcheck.Announced, Txn: e.Header.Txn, Call: e.Header.Call, Key: e.Header.Call})
 		case record.KindChanged:
 			w.say(opcheck.Event{Kind: opcheck.Touched, Txn: e.Header.Txn, Resource: resourceIn(e.Body)})
 		case record.KindReverting:
@@ -231,11 +231,11 @@ func (w *simWorld) accepted(b journal.Batch, owner string) {
 }
 
 // durable records the announcements that cannot be lost any more.
-func (w *simWorld) durable() {
-	for _, e := range w.coming {
+func (w *simState) durable() {
+	for _, e := range w.pendingEvents {
 		w.say(e)
 	}
-	w.coming = nil
+	w.pendingEvents = nil
 }
 
 // resourceIn returns the resource of a record.
@@ -245,23 +245,23 @@ func resourceIn(body []byte) string {
 	return resource
 }
 
-// die ends a process. Its goroutines stay blocked.
-func (p *process) die() {
-	p.world.sched.mu.Lock()
-	p.dead, p.stopped = true, false
-	p.world.sched.mu.Unlock()
-	p.world.sched.removeProcess(p)
+// end ends a process. Its goroutines stay blocked.
+func (p *process) end() {
+	p.state.sched.mu.Lock()
+	p.ended, p.stopped = true, false
+	p.state.sched.mu.Unlock()
+	p.state.sched.removeProcess(p)
 	_ = p.inner.Close()
 }
 
 // stop stops a process for some steps, and others consider it dead. When it
 // continues, it has no files any more.
 func (p *process) stop(steps int) {
-	p.world.journal.Lose(p.inner.Owner())
+	p.state.journal.Lose(p.inner.Owner())
 	for _, r := range p.roots {
 		_ = r.Close()
 	}
-	p.world.sched.mu.Lock()
-	defer p.world.sched.mu.Unlock()
-	p.stopped, p.until = true, p.world.sched.steps+steps
+	p.state.sched.mu.Lock()
+	defer p.state.sched.mu.Unlock()
+	p.stopped, p.until = true, p.state.sched.steps+steps
 }

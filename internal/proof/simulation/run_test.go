@@ -43,7 +43,7 @@ type options struct {
 func simulate(t *testing.T, seed uint64, o options) (res result) {
 	synctest.Test(t, func(*testing.T) {
 		growStack(1)
-		w := newWorld(seed, o.log)
+		w := newSimState(seed, o.log)
 		if o.log != nil {
 			w.sched.trace = o.log
 		}
@@ -73,7 +73,7 @@ func simulate(t *testing.T, seed uint64, o options) (res result) {
 var populations = [][]int{{1, 1}, {2}, {2, 1}, {1, 1, 1}, {3}}
 
 // live runs all actors until none has work.
-func (w *simWorld) live() {
+func (w *simState) live() {
 	for _, agents := range populations[w.sched.random.IntN(len(populations))] {
 		p := w.process()
 		for range agents {
@@ -103,7 +103,7 @@ func (w *simWorld) live() {
 }
 
 // waking reports whether the last event let a goroutine continue.
-func (w *simWorld) waking() bool {
+func (w *simState) waking() bool {
 	synctest.Wait()
 	w.sched.mu.Lock()
 	defer w.sched.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *simWorld) waking() bool {
 }
 
 // thaw resumes stopped processes whose time has come, or the first of all.
-func (w *simWorld) thaw(first bool) (some bool) {
+func (w *simState) thaw(first bool) (some bool) {
 	w.sched.mu.Lock()
 	defer w.sched.mu.Unlock()
 	for _, p := range w.procs {
@@ -127,11 +127,11 @@ func (w *simWorld) thaw(first bool) (some bool) {
 
 // end ends all processes. The next one recovers, and reverts some or all of the
 // work. Requests on the wire arrive at any time.
-func (w *simWorld) end() {
+func (w *simState) end() {
 	r := w.sched.random
 	for _, p := range w.procs {
-		if !p.dead {
-			p.die()
+		if !p.ended {
+			p.end()
 		}
 	}
 	w.full, w.syncs = false, 0
@@ -149,7 +149,7 @@ func (w *simWorld) end() {
 	}
 	w.recover(ctx, p)
 	w.look()
-	w.rest(ctx, p, r.IntN(4) == 0)
+	w.revertRemaining(ctx, p, r.IntN(4) == 0)
 	for w.arrive(0) {
 	}
 	w.held(ctx, p)
@@ -167,7 +167,7 @@ func (w *simWorld) end() {
 }
 
 // recover recovers twice, which must equal once.
-func (w *simWorld) recover(ctx context.Context, p *process) {
+func (w *simState) recover(ctx context.Context, p *process) {
 	if _, err := p.rt.Recover(ctx); err != nil {
 		w.wrong("recover: %v", err)
 		return
@@ -181,8 +181,8 @@ func (w *simWorld) recover(ctx context.Context, p *process) {
 	}
 }
 
-// rest reverts open transactions, or everything.
-func (w *simWorld) rest(ctx context.Context, p *process, all bool) {
+// revertRemaining reverts open transactions, or everything.
+func (w *simState) revertRemaining(ctx context.Context, p *process, all bool) {
 	open, err := p.inner.Unfinished(ctx)
 	must(err)
 	ids := w.txns
@@ -210,7 +210,7 @@ func (w *simWorld) rest(ctx context.Context, p *process, all bool) {
 // held requires that the state of each session's tool contains the tags of its
 // calls that are done and not reverted: none is lost to a concurrent call, and
 // none of a failed call is left.
-func (w *simWorld) held(ctx context.Context, p *process) {
+func (w *simState) held(ctx context.Context, p *process) {
 	want, sessions := map[string][]string{}, map[string]bool{}
 	for _, id := range w.txns {
 		t, err := revert.Load(ctx, p.inner, id)
@@ -243,7 +243,7 @@ func (w *simWorld) held(ctx context.Context, p *process) {
 // prefixes recovers from each prefix of the journal, or from one, with the
 // current files. The files may not fit the prefix: recovery and the revert of
 // open transactions must still work.
-func (w *simWorld) prefixes(each bool) (tried int) {
+func (w *simState) prefixes(each bool) (tried int) {
 	from, to := 0, len(w.batches)
 	if !each {
 		if w.sched.random.IntN(64) > 0 {
@@ -252,7 +252,7 @@ func (w *simWorld) prefixes(each bool) (tried int) {
 		from = w.sched.random.IntN(len(w.batches) + 1)
 		to = from
 	}
-	w.coming, w.batches = nil, slices.Clip(w.batches)
+	w.pendingEvents, w.batches = nil, slices.Clip(w.batches)
 	for n := from; n <= to; n++ {
 		text := ""
 		if err := w.prefix(w.batches[:n]); err != nil {
@@ -264,10 +264,10 @@ func (w *simWorld) prefixes(each bool) (tried int) {
 	return tried
 }
 
-func (w *simWorld) prefix(batches []journal.Batch) error {
-	side := &simWorld{
+func (w *simState) prefix(batches []journal.Batch) error {
+	side := &simState{
 		seed: w.seed, disk: w.disk.Clone(), journal: simjournal.NewStore(), service: newService(), sched: &scheduler{free: true},
-		kept: map[string]bool{}, brought: map[string]int{}, counts: map[string]int{},
+		kept: map[string]bool{}, redoCounts: map[string]int{}, counts: map[string]int{},
 	}
 	ctx := context.Background()
 	for range w.procs { // so that no owner in the records is alive

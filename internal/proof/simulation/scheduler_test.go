@@ -60,7 +60,7 @@ type scheduler struct {
 // park waits until the scheduler picks this goroutine.
 func (s *scheduler) park(ctx context.Context, p *process, what string) {
 	s.mu.Lock()
-	if s.free && !p.dead {
+	if s.free && !p.ended {
 		s.mu.Unlock()
 		return
 	}
@@ -77,7 +77,7 @@ func (s *scheduler) park(ctx context.Context, p *process, what string) {
 		<-g.open
 	}
 	s.mu.Lock()
-	gone := s.closing && p.dead
+	gone := s.closing && p.ended
 	s.mu.Unlock()
 	if gone {
 		runtime.Goexit()
@@ -94,7 +94,7 @@ func (s *scheduler) settle() {
 		return cmp.Or(cmp.Compare(a.actor, b.actor), cmp.Compare(a.proc.id, b.proc.id), cmp.Compare(a.what, b.what))
 	})
 	for _, g := range s.fresh {
-		if g.proc.dead {
+		if g.proc.ended {
 			s.stuck = append(s.stuck, g)
 		} else {
 			s.parked = append(s.parked, g)
@@ -168,7 +168,7 @@ func (s *scheduler) endTimer(from *[]*timer, first bool) bool {
 	s.mu.Lock()
 	var can []*timer
 	for _, t := range *from {
-		if !t.proc.stopped && !t.proc.dead {
+		if !t.proc.stopped && !t.proc.ended {
 			can = append(can, t)
 		}
 	}

@@ -36,7 +36,7 @@ var errNoAnswer = errors.New("the connection broke")
 
 // ask sends a request and waits for the response, which may never come: then it
 // is unknown whether and when the request arrives.
-func (w *simWorld) ask(ctx context.Context, r *request) error {
+func (w *simState) ask(ctx context.Context, r *request) error {
 	a, _ := ctx.Value(actorKey{}).(*actor)
 	fate := a.random.IntN(20)
 	w.service.mu.Lock()
@@ -66,7 +66,7 @@ func (w *simWorld) ask(ctx context.Context, r *request) error {
 }
 
 // deliver executes a request.
-func (w *simWorld) deliver(r *request) {
+func (w *simState) deliver(r *request) {
 	s := w.service
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (w *simWorld) deliver(r *request) {
 }
 
 // arrive delivers one of the requests on the wire, if there is one.
-func (w *simWorld) arrive(n int) bool {
+func (w *simState) arrive(n int) bool {
 	w.service.mu.Lock()
 	if len(w.service.wire) == 0 {
 		w.service.mu.Unlock()

@@ -37,7 +37,7 @@ func nothing(context.Context, ctxperm.ToolContext) ([]string, error) { return []
 func counts(ctx context.Context, tc ctxperm.ToolContext, tag string, was []string) (string, []string, error) {
 	a, _ := ctx.Value(actorKey{}).(*actor)
 	for range 4 {
-		worldOf(ctx).sched.park(ctx, a.proc, "count")
+		stateOf(ctx).sched.park(ctx, a.proc, "count")
 	}
 	if strings.HasSuffix(tag, "!") {
 		return "", append(was, tag), errNoAnswer
@@ -77,7 +77,7 @@ func writes(ctx context.Context, tc ctxperm.ToolContext, input string) (string, 
 	if err != nil {
 		return "", err
 	}
-	w, call := worldOf(ctx), tc.Call()
+	w, call := stateOf(ctx), tc.Call()
 	left := func(path, content string) {
 		w.say(opcheck.Event{Kind: opcheck.Left, Txn: call.Txn, Call: call.ID, Resource: resourceOf(path), Content: content})
 	}
@@ -113,7 +113,7 @@ func writes(ctx context.Context, tc ctxperm.ToolContext, input string) (string, 
 // a request without a response.
 func asks(keyed bool) func(context.Context, ctxperm.ToolContext, string) (string, error) {
 	return func(ctx context.Context, tc ctxperm.ToolContext, tag string) (string, error) {
-		w, call := worldOf(ctx), tc.Call()
+		w, call := stateOf(ctx), tc.Call()
 		ask := func() error { return w.ask(ctx, &request{key: call.Key, call: call.ID, tag: tag, keyed: keyed}) }
 		err := ask()
 		if err != nil && keyed {
@@ -126,7 +126,7 @@ func asks(keyed bool) func(context.Context, ctxperm.ToolContext, string) (string
 // cancels reverts under a key, which the service remembers: it refuses later
 // requests with the key.
 func cancels(ctx context.Context, rc tool.RevertContext) error {
-	return worldOf(ctx).ask(ctx, &request{key: rc.Key, call: "cancel", cancel: true})
+	return stateOf(ctx).ask(ctx, &request{key: rc.Key, call: "cancel", cancel: true})
 }
 
 // finds reports absence only if no request can arrive any more.
@@ -135,7 +135,7 @@ func finds(ctx context.Context, s verify.Subject) verify.Verdict {
 	if err := json.Unmarshal(s.Input, &tag); err != nil {
 		return verify.CannotTell(err.Error())
 	}
-	switch there, can := worldOf(ctx).service.has(tag); {
+	switch there, can := stateOf(ctx).service.has(tag); {
 	case there:
 		return verify.Applied()
 	case can:

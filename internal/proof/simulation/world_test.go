@@ -21,8 +21,8 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// simWorld is the state that survives a process.
-type simWorld struct {
+// simState is the state that survives a process.
+type simState struct {
 	seed    uint64
 	sched   *scheduler
 	disk    *simdisk.Disk
@@ -37,21 +37,21 @@ type simWorld struct {
 	claims sync.Mutex // never held across a wait: no redo happens between a check and its report
 	ledger sync.Mutex // never held across a wait: events are recorded in the order of the journal
 
-	mu        sync.Mutex // never held across a wait
-	events    []opcheck.Event
-	batches   []journal.Batch // in the order of the journal
-	coming    []opcheck.Event
-	kept      map[string]bool // content that the journal has
-	txns      []string        // begun by agents
-	open      []*shared
-	brought   map[string]int // how often a redo of a transaction began or ended
-	bringing  []*runningRedo // redos that have not ended
-	syncs     int            // after so many syncs one fails; 0: none does
-	writes    int
-	conflicts int
-	counts    map[string]int // events, for the tests of the simulation itself
-	log       func(string)
-	problems  []string
+	mu            sync.Mutex // never held across a wait
+	events        []opcheck.Event
+	batches       []journal.Batch // in the order of the journal
+	pendingEvents []opcheck.Event
+	kept          map[string]bool // content that the journal has
+	txns          []string        // begun by agents
+	open          []*shared
+	redoCounts    map[string]int // how often a redo of a transaction began or ended
+	runningRedos  []*runningRedo // redos that have not ended
+	syncs         int            // after so many syncs one fails; 0: none does
+	writes        int
+	conflicts     int
+	counts        map[string]int // events, for the tests of the simulation itself
+	log           func(string)
+	problems      []string
 }
 
 // shared is an open transaction to which other agents of its process add calls.
@@ -66,10 +66,10 @@ type runningRedo struct {
 	proc *process
 }
 
-type worldKey struct{}
+type stateKey struct{}
 
-func worldOf(ctx context.Context) *simWorld {
-	w, _ := ctx.Value(worldKey{}).(*simWorld)
+func stateOf(ctx context.Context) *simState {
+	w, _ := ctx.Value(stateKey{}).(*simState)
 	return w
 }
 
@@ -78,10 +78,10 @@ var paths = []string{"a.txt", "b.txt", "c.txt"}
 
 func resourceOf(path string) string { return "file://workspace/" + path }
 
-func newWorld(seed uint64, log func(string)) *simWorld {
-	w := &simWorld{
+func newSimState(seed uint64, log func(string)) *simState {
+	w := &simState{
 		seed: seed, disk: simdisk.New(), journal: simjournal.NewStore(), service: newService(),
-		kept: map[string]bool{}, brought: map[string]int{}, counts: map[string]int{}, log: log,
+		kept: map[string]bool{}, redoCounts: map[string]int{}, counts: map[string]int{}, log: log,
 	}
 	w.sched = &scheduler{random: rand.New(rand.NewPCG(seed, 1))}
 	r := w.disk.Root()
@@ -108,7 +108,7 @@ func must(err error) {
 }
 
 // say records an event.
-func (w *simWorld) say(e opcheck.Event) {
+func (w *simState) say(e opcheck.Event) {
 	w.mu.Lock()
 	w.events = append(w.events, e)
 	w.mu.Unlock()
@@ -120,7 +120,7 @@ func (w *simWorld) say(e opcheck.Event) {
 }
 
 // note counts an event, and calls the follower.
-func (w *simWorld) note(what, about string) {
+func (w *simState) note(what, about string) {
 	w.mu.Lock()
 	w.counts[what]++
 	w.mu.Unlock()
@@ -130,19 +130,19 @@ func (w *simWorld) note(what, about string) {
 }
 
 // wrong reports a problem that no history shows.
-func (w *simWorld) wrong(format string, args ...any) {
+func (w *simState) wrong(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-func (w *simWorld) conflict() {
+func (w *simState) conflict() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conflicts++
 }
 
-func (w *simWorld) failSync() bool {
+func (w *simState) failSync() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.syncs == 0 {
@@ -153,7 +153,7 @@ func (w *simWorld) failSync() bool {
 }
 
 // content returns a content that is unique in this world.
-func (w *simWorld) content(by string) string {
+func (w *simState) content(by string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.writes++
@@ -161,7 +161,7 @@ func (w *simWorld) content(by string) string {
 }
 
 // look records the content of each path.
-func (w *simWorld) look() map[string]simdisk.File {
+func (w *simState) look() map[string]simdisk.File {
 	found := w.disk.Files()
 	for _, path := range paths {
 		w.say(opcheck.Event{Kind: opcheck.Seen, Resource: resourceOf(path), Content: found[path].Content})
@@ -170,7 +170,7 @@ func (w *simWorld) look() map[string]simdisk.File {
 }
 
 // digest is a digest of all events and results.
-func (w *simWorld) digest() uint64 {
+func (w *simState) digest() uint64 {
 	sum := fnv.New64a()
 	for _, e := range w.events {
 		_, _ = fmt.Fprintln(sum, e)
@@ -183,7 +183,7 @@ func (w *simWorld) digest() uint64 {
 
 // began records a transaction that an agent began, or the subjects of a revert:
 // not of a redo.
-func (w *simWorld) began(id string, body []byte) {
+func (w *simState) began(id string, body []byte) {
 	if bytes.Contains(body, []byte(`"undoes"`)) {
 		var begun record.Begun
 		must(json.Unmarshal(body, &begun))
@@ -198,7 +198,7 @@ func (w *simWorld) began(id string, body []byte) {
 }
 
 // keep finds the content that the journal has.
-func (w *simWorld) keep() {
+func (w *simState) keep() {
 	clear(w.kept)
 	for _, b := range w.batches {
 		for _, blob := range b.Blobs {

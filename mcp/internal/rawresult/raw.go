@@ -54,9 +54,9 @@ type Note = func(ctx context.Context, key string, value any) error
 // refusalKey is the key of the note of a refusal.
 const refusalKey = "mcp.refusal"
 
-// noted is the noted form of a refusal. Data is a string, so that it stays byte
+// storedRefusal is the noted form of a refusal. Data is a string, so that it stays byte
 // for byte.
-type noted struct {
+type storedRefusal struct {
 	Code    int64  `json:"code"`
 	Message string `json:"message"`
 	Data    string `json:"data,omitempty"`
@@ -69,7 +69,7 @@ func (s *Slot) Last(note Note) { s.note = note }
 // Kept returns the slot of an ended call, from its notes.
 func Kept(notes map[string]json.RawMessage) *Slot {
 	s := &Slot{}
-	var n noted
+	var n storedRefusal
 	if text, ok := notes[refusalKey]; ok && json.Unmarshal(text, &n) == nil {
 		s.refusal = &jsonrpc.Error{Code: n.Code, Message: n.Message}
 		if n.Data != "" {
@@ -102,7 +102,7 @@ func Leave(ctx context.Context, object json.RawMessage) {
 // Refuse drops it, so that later reads of the call agree.
 func Refuse(ctx context.Context, refusal *jsonrpc.Error) {
 	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
-		if s.note != nil && s.note(ctx, refusalKey, noted{refusal.Code, refusal.Message, string(refusal.Data)}) != nil {
+		if s.note != nil && s.note(ctx, refusalKey, storedRefusal{refusal.Code, refusal.Message, string(refusal.Data)}) != nil {
 			return
 		}
 		s.mu.Lock()

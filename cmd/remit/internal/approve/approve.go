@@ -118,7 +118,7 @@ func decide(ctx context.Context, a *cli.App, f *answerFlags, id string) error {
 	at.Moved = nil
 	var w approval.Pending
 	err = startup.WithRuntime(ctx, a, &at, func(rt *agent.Runtime) (err error) {
-		f.Workspace.GivenFlags = at.GivenFlags
+		f.Workspace.HintFlags = at.HintFlags
 		w, err = recordAnswer(ctx, a, rt, f, &at, id, who)
 		return err
 	})

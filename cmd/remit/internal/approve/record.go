@@ -62,7 +62,7 @@ func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Jou
 		return PendingRecord{}, fmt.Errorf("the decision of call %s: %w", r.Call, err)
 	}
 	r.Reasons = cli.Listed(render.DecisionOf(&d).Reasons)
-	var asked lineage.Asker
+	var asked lineage.AskingProcess
 	if first := w.Call.Asked.Askers; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
 		r.Asker = fmt.Sprintf("%s (process %d)", asked.Processes[0].Name, asked.Processes[0].PID)
 	}

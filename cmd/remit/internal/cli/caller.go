@@ -40,7 +40,7 @@ func (c Caller) Refuses(askers []json.RawMessage) error {
 		return errors.New("the parents of this process are unknown: " + c.Unknown.Error())
 	}
 	for _, asker := range askers {
-		var a lineage.Asker
+		var a lineage.AskingProcess
 		if err := json.Unmarshal(asker, &a); err != nil {
 			return errors.New("what is on record of a process that asked cannot be read")
 		}

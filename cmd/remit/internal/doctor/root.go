@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/internal/host"
 )
 
-// errBrokenPromise says that a probe found a promise broken.
-var errBrokenPromise = errors.New("not as promised")
+// errPromiseFailed says that a probe found a promise broken.
+var errPromiseFailed = errors.New("not as promised")
 
 // probe tries one promise of a file system, in a folder of its own.
 type probe struct {
@@ -91,7 +91,7 @@ func (p probe) finding(where, kind string, r disk.Root, dir string) Finding {
 	err := p.try(r, dir)
 	f := Finding{Where: where, Check: p.check, Is: Healthy, What: p.ok}
 	switch {
-	case err != nil && (p.promise(r.Features()) || errors.Is(err, errBrokenPromise)):
+	case err != nil && (p.promise(r.Features()) || errors.Is(err, errPromiseFailed)):
 		f.Is, f.What = Failing, fmt.Sprintf("remit relies on it, and it went wrong: %v", err)
 		f.Fix = "work on another file system than " + kind + ", and report this: the file system does not do what it says"
 	case err != nil || !p.promise(r.Features()):
@@ -110,7 +110,7 @@ func tryBeneath(r disk.Root, dir string) error {
 	}
 	_, err := r.Lstat(name + "/" + filepath.Base(dir))
 	if !errors.Is(err, disk.ErrEscape) {
-		return errors.Join(fmt.Errorf("%w: a path went through a link that leads out of the root", errBrokenPromise), err)
+		return errors.Join(fmt.Errorf("%w: a path went through a link that leads out of the root", errPromiseFailed), err)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func tryExchange(r disk.Root, dir string) error {
 	}
 	now, err := r.Lstat(a.Name)
 	if err == nil && now.Inode != b.Inode {
-		err = fmt.Errorf("%w: two files that were exchanged are where they were", errBrokenPromise)
+		err = fmt.Errorf("%w: two files that were exchanged are where they were", errPromiseFailed)
 	}
 	return err
 }
@@ -139,7 +139,7 @@ func tryNoReplace(r disk.Root, dir string) error {
 		if errors.Is(err, disk.ErrUnsupported) {
 			return err
 		}
-		return errors.Join(fmt.Errorf("%w: a file was renamed over another", errBrokenPromise), err)
+		return errors.Join(fmt.Errorf("%w: a file was renamed over another", errPromiseFailed), err)
 	}
 	return r.RenameNoReplace(a.Name, a.Name+"-free")
 }
@@ -176,7 +176,7 @@ func tryXattrs(r disk.Root, dir string) error {
 	}
 	kept, err := r.Xattrs(a.Name)
 	if err == nil && string(kept[key]) != value {
-		err = fmt.Errorf("%w: an attribute that was set is not there", errBrokenPromise)
+		err = fmt.Errorf("%w: an attribute that was set is not there", errPromiseFailed)
 	}
 	return err
 }

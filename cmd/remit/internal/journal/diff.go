@@ -88,13 +88,13 @@ func fileName(resource string) string {
 }
 
 type diffRecord struct {
-	Txn     string            `json:"txn"`
-	Call    string            `json:"call,omitempty"`
-	State   revert.TxnState   `json:"state"`
-	Changes []deltaRecord     `json:"changes"`
-	Unseen  []untrackedRecord `json:"untracked"`
-	Held    []untrackedRecord `json:"held,omitempty"` // held until the commit
-	Erased  []string          `json:"erased"`         // calls whose records were erased
+	Txn       string            `json:"txn"`
+	Call      string            `json:"call,omitempty"`
+	State     revert.TxnState   `json:"state"`
+	Changes   []deltaRecord     `json:"changes"`
+	Untracked []untrackedRecord `json:"untracked"`
+	Held      []untrackedRecord `json:"held,omitempty"` // held until the commit
+	Erased    []string          `json:"erased"`         // calls whose records were erased
 }
 
 type deltaRecord struct {
@@ -143,7 +143,7 @@ func kindOf(d diff.Delta) string {
 }
 
 func diffJSON(ctx context.Context, a *cli.App, d diff.Diff) error {
-	rec := diffRecord{Txn: d.Txn, Call: d.Call, State: d.State, Changes: []deltaRecord{}, Unseen: []untrackedRecord{}, Erased: cli.Listed(d.Erased)}
+	rec := diffRecord{Txn: d.Txn, Call: d.Call, State: d.State, Changes: []deltaRecord{}, Untracked: []untrackedRecord{}, Erased: cli.Listed(d.Erased)}
 	for _, delta := range d.Deltas {
 		text, err := delta.Text(ctx, fileName(delta.Resource))
 		if err != nil {
@@ -155,7 +155,7 @@ func diffJSON(ctx context.Context, a *cli.App, d diff.Diff) error {
 		})
 	}
 	for _, u := range d.Untracked {
-		rec.Unseen = append(rec.Unseen, untrackedRecord{u.Call, u.Tool, u.Class})
+		rec.Untracked = append(rec.Untracked, untrackedRecord{u.Call, u.Tool, u.Class})
 	}
 	for _, u := range d.Held {
 		rec.Held = append(rec.Held, untrackedRecord{u.Call, u.Tool, u.Class})

@@ -89,7 +89,7 @@ func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 		words = append(words, p.Bad(c.ended().Result()))
 	}
 	if len(c.Changes) == 0 || c.ExitCode != nil {
-		words = append(words, givenWords(c, tools))
+		words = append(words, inputWords(c, tools))
 	}
 	words = append(words, render.Changes(c.Changes))
 	if c.Queued && c.Status != string(tool.StatusHeld) {
@@ -107,9 +107,9 @@ func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), "  ")
 }
 
-// givenWords formats the arguments of a call. It shows nothing of an unknown
+// inputWords formats the arguments of a call. It shows nothing of an unknown
 // tool, which may declare sensitive arguments.
-func givenWords(c callLine, tools tool.Registry) string {
+func inputWords(c callLine, tools tool.Registry) string {
 	t, ok := tools.Get(c.Tool)
 	if !ok || len(c.input) == 0 || string(c.input) == "null" {
 		return ""

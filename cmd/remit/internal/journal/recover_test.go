@@ -13,7 +13,7 @@ import (
 
 func TestRecoveryNamesWhatIsNotSettled(t *testing.T) {
 	var out bytes.Buffer
-	where := &state.Workspace{GivenFlags: []string{"--workspace", "ws"}}
+	where := &state.Workspace{HintFlags: []string{"--workspace", "ws"}}
 	writeRecovery(cli.Style(false), &out, revert.RecoveryReport{
 		Settled:   []revert.RecoveredCall{{Txn: "t_1", Call: "c_1", Tool: "send", Outcome: revert.PhaseUnknown, Why: "nobody can tell"}},
 		Abandoned: []string{"t_1"},

@@ -7,14 +7,14 @@ import "strings"
 func Once(text string) string {
 	var kept []string
 	for part := range strings.SplitSeq(text, ": ") {
-		if !said(kept, part) {
+		if !contains(kept, part) {
 			kept = append(kept, part)
 		}
 	}
 	return strings.Join(kept, ": ")
 }
 
-func said(kept []string, part string) bool {
+func contains(kept []string, part string) bool {
 	for _, k := range kept {
 		if strings.Contains(part, " ") && strings.HasSuffix(k, part) {
 			return true

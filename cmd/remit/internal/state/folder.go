@@ -24,11 +24,11 @@ func (p *Workspace) Folder() string {
 // Find sets the state folder.
 func (p *Workspace) Find(a *cli.App) error {
 	if p.StateDir != "" {
-		p.GivenFlags = []string{"--state", p.StateDir}
+		p.HintFlags = []string{"--state", p.StateDir}
 		return nil
 	}
 	if p.Dir != "" {
-		p.GivenFlags = []string{"--workspace", p.Dir}
+		p.HintFlags = []string{"--workspace", p.Dir}
 	}
 	folder, err := RealFolder(p.Folder())
 	if err != nil {

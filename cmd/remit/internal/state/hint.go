@@ -11,7 +11,7 @@ import (
 // Hint returns a command with the flags that select the same journal.
 func (p *Workspace) Hint(args ...string) string {
 	words := append([]string{"remit"}, args...)
-	given := p.GivenFlags
+	given := p.HintFlags
 	if len(args) > 0 && (slices.Contains([]string{"revert", "redo", "diff", "recover"}, args[0]) || resumes(args)) { // these need the roots and services of the run
 		for _, r := range p.Moved {
 			given = append(slices.Clip(given), "--root", r)

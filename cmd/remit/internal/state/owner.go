@@ -78,8 +78,8 @@ func (p *Workspace) CheckTxn(ctx context.Context, a *cli.App, j journal.Journal,
 	rec, ok := workspaceOf(body)
 	if !ok || IsFolder(a, folder, rec) {
 		moved := ok && (rec.Path != folder || !p.wroteSession(a, body)) // the hint must select this workspace
-		if moved && !slices.Contains(p.GivenFlags, "--workspace") {
-			p.GivenFlags = append(p.GivenFlags, "--workspace", p.Dir)
+		if moved && !slices.Contains(p.HintFlags, "--workspace") {
+			p.HintFlags = append(p.HintFlags, "--workspace", p.Dir)
 		}
 		return nil
 	}

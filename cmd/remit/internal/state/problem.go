@@ -51,8 +51,8 @@ func PlaceOf(cmd *cobra.Command) *Workspace {
 		return p
 	}
 	for _, name := range []string{"state", "workspace"} {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && len(p.GivenFlags) == 0 {
-			p.GivenFlags = []string{"--" + name, f.Value.String()}
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && len(p.HintFlags) == 0 {
+			p.HintFlags = []string{"--" + name, f.Value.String()}
 		}
 	}
 	return p

@@ -19,7 +19,7 @@ type Workspace struct {
 	GitAuthor     bool     // programs get the user's git author
 	MustExist     bool     // the command needs a journal
 	ForCompletion bool     // for completion, which reports no problem
-	GivenFlags    []string // flags that select the same journal in a hint
+	HintFlags     []string // flags that select the same journal in a hint
 }
 
 // AddFlags adds the flags that select a workspace and a journal.

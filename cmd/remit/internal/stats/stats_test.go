@@ -48,20 +48,20 @@ func cast(t require.TestingT) []tool.Tool {
 	return tools
 }
 
-// world is a run for which the test counts by itself, from what callers see.
-type world struct {
+// modelRun is a run for which the test counts by itself, from what callers see.
+type modelRun struct {
 	*rapid.T
-	rt    *agent.Runtime
-	s     *agent.Session
-	books map[string]*stats.ToolStats
-	calls []tool.Outcome
-	ended map[string]bool // transactions
-	said  map[[2]string]provenance.Rating
-	back  map[string]bool // by call: reverted, whole or not
-	gone  map[string]bool // erased
+	rt       *agent.Runtime
+	s        *agent.Session
+	expected map[string]*stats.ToolStats
+	calls    []tool.Outcome
+	ended    map[string]bool // transactions
+	ratings  map[[2]string]provenance.Rating
+	back     map[string]bool // by call: reverted, whole or not
+	gone     map[string]bool // erased
 }
 
-func newWorld(t *rapid.T) *world {
+func newModelRun(t *rapid.T) *modelRun {
 	rt, err := agent.New(agent.Tools(cast(t)...), agent.Log(slog.New(slog.DiscardHandler)), agent.Policy(perm.EngineFunc(
 		func(_ context.Context, r perm.Request) (perm.Decision, error) {
 			effect := perm.Allow
@@ -73,13 +73,13 @@ func newWorld(t *rapid.T) *world {
 	require.NoError(t, err)
 	s, err := rt.Session(context.Background(), perm.Principal{ID: "coder"})
 	require.NoError(t, err)
-	return &world{
-		T: t, rt: rt, s: s, books: map[string]*stats.ToolStats{}, ended: map[string]bool{},
-		said: map[[2]string]provenance.Rating{}, back: map[string]bool{}, gone: map[string]bool{},
+	return &modelRun{
+		T: t, rt: rt, s: s, expected: map[string]*stats.ToolStats{}, ended: map[string]bool{},
+		ratings: map[[2]string]provenance.Rating{}, back: map[string]bool{}, gone: map[string]bool{},
 	}
 }
 
-func (w *world) txn() {
+func (w *modelRun) txn() {
 	ctx := context.Background()
 	tx, err := w.s.Begin(ctx)
 	require.NoError(w, err)
@@ -90,10 +90,10 @@ func (w *world) txn() {
 		if name == "none" {
 			name = ""
 		}
-		if w.books[name] == nil {
-			w.books[name] = &stats.ToolStats{}
+		if w.expected[name] == nil {
+			w.expected[name] = &stats.ToolStats{}
 		}
-		b := w.books[name]
+		b := w.expected[name]
 		b.Calls++
 		switch out.Status {
 		case tool.StatusDone:
@@ -122,13 +122,13 @@ func (w *world) txn() {
 	w.ended[tx.ID()] = true
 }
 
-func (w *world) took(rep revert.Report) {
+func (w *modelRun) took(rep revert.Report) {
 	for _, item := range rep.Items {
 		w.back[item.Call] = item.Outcome.Clean()
 	}
 }
 
-func (w *world) one() (tool.Outcome, bool) {
+func (w *modelRun) one() (tool.Outcome, bool) {
 	if len(w.calls) == 0 {
 		return tool.Outcome{}, false
 	}
@@ -136,7 +136,7 @@ func (w *world) one() (tool.Outcome, bool) {
 	return out, !w.gone[out.Call]
 }
 
-func (w *world) judge() {
+func (w *modelRun) judge() {
 	out, ok := w.one()
 	if !ok {
 		return
@@ -144,10 +144,10 @@ func (w *world) judge() {
 	f := provenance.Feedback{Call: out.Call, Verdict: rapid.SampledFrom(provenance.Ratings()).Draw(w.T, "verdict"), By: rapid.SampledFrom([]string{"kim", "coder"}).Draw(w.T, "by")}
 	_, err := w.rt.Feedback(context.Background(), f)
 	require.NoError(w, err)
-	w.said[[2]string{f.Call, f.By}] = f.Verdict
+	w.ratings[[2]string{f.Call, f.By}] = f.Verdict
 }
 
-func (w *world) undo() {
+func (w *modelRun) undo() {
 	out, ok := w.one()
 	if !ok {
 		return
@@ -158,7 +158,7 @@ func (w *world) undo() {
 	}
 }
 
-func (w *world) erase() {
+func (w *modelRun) erase() {
 	out, ok := w.one()
 	if !ok || out.Status == tool.StatusUnknown {
 		return
@@ -169,7 +169,7 @@ func (w *world) erase() {
 }
 
 // close adds up what was said and reverted of what is still there.
-func (w *world) close() {
+func (w *modelRun) close() {
 	names := map[string]string{}
 	for _, out := range w.calls {
 		if names[out.Call] = out.Tool; out.Tool == "none" {
@@ -179,17 +179,17 @@ func (w *world) close() {
 		if w.gone[out.Call] || !taken || out.Status != tool.StatusDone { // what is unknown and unconfined is never tried
 			continue
 		}
-		if b := w.books[names[out.Call]]; clean {
+		if b := w.expected[names[out.Call]]; clean {
 			b.Reverted++
 		} else {
 			b.RevertedPartial++
 		}
 	}
-	for key, verdict := range w.said {
+	for key, verdict := range w.ratings {
 		if w.gone[key[0]] {
 			continue
 		}
-		b := w.books[names[key[0]]]
+		b := w.expected[names[key[0]]]
 		if b.Feedback == nil {
 			b.Feedback = map[provenance.Rating]int{}
 		}
@@ -235,7 +235,7 @@ func nearest(sorted []time.Duration, percent int) time.Duration {
 func TestStats(t *testing.T) {
 	statcheck.Checks(t, 100, 3000)
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(rt)
+		w := newModelRun(rt)
 		defer func() { _ = w.rt.Close() }()
 		for range rapid.IntRange(1, 7).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 5).Draw(rt, "step") {
@@ -253,9 +253,9 @@ func TestStats(t *testing.T) {
 		rows, err := stats.Read(context.Background(), w.rt.Journal())
 		require.NoError(rt, err)
 		slow := slowTimes(rt, w.rt.Journal())
-		require.Len(rt, rows, len(w.books))
+		require.Len(rt, rows, len(w.expected))
 		for _, got := range rows {
-			want := *w.books[got.Name]
+			want := *w.expected[got.Name]
 			want.Name, want.Digest, want.Last = got.Name, got.Digest, got.Last
 			if want.Feedback == nil {
 				want.Feedback = map[provenance.Rating]int{}

@@ -17,12 +17,12 @@ import (
 type whyRecord struct {
 	settings.Status
 
-	Offered    bool   `json:"offered"`
-	Deprecated string `json:"deprecated,omitempty"`
-	From       string `json:"from,omitempty"`          // definition file
-	Why        string `json:"why,omitempty"`           // reason if the tool is not offered
-	Unseen     string `json:"hidden_reason,omitempty"` // why a session of remit run does not see the tool and cannot call it
-	Hidden     bool   `json:"hidden"`                  // the policy hides the tool
+	Offered      bool   `json:"offered"`
+	Deprecated   string `json:"deprecated,omitempty"`
+	From         string `json:"from,omitempty"`          // definition file
+	Why          string `json:"why,omitempty"`           // reason if the tool is not offered
+	HiddenReason string `json:"hidden_reason,omitempty"` // why a session of remit run does not see the tool and cannot call it
+	Hidden       bool   `json:"hidden"`                  // the policy hides the tool
 }
 
 // hiddenByPolicy is the result of agent.Session.ToolHiddenReason if only the
@@ -39,7 +39,7 @@ func explainTool(ctx context.Context, a *cli.App, f *toolsFlags, name string) er
 	if err != nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: err.Error(), Fix: "remit tools lists them"}
 	}
-	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, Unseen: t.HiddenReason(perm.ClientFacts{})}
+	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, HiddenReason: t.HiddenReason(perm.ClientFacts{})}
 	for _, s := range f.SettingsStatus {
 		if s.Tool == t.Name() && s.Version == t.Spec().Version {
 			out.Status = s
@@ -69,8 +69,8 @@ func writeWhy(p cli.Style, w io.Writer, t tool.Tool, r whyRecord) {
 	switch {
 	case !r.Configured:
 		line("%s  is not offered: it is not configured", p.Bold(t.QualifiedName()))
-	case r.Unseen != "":
-		line("%s  is not offered, and cannot be called: %s", p.Bold(t.QualifiedName()), cli.Printable(r.Unseen))
+	case r.HiddenReason != "":
+		line("%s  is not offered, and cannot be called: %s", p.Bold(t.QualifiedName()), cli.Printable(r.HiddenReason))
 	case !r.Offered:
 		line("%s  is not offered: %s", p.Bold(t.QualifiedName()), cli.Printable(r.Why))
 	default:

@@ -35,7 +35,7 @@ type Engine interface {
 	// Begin opens the transaction of one call.
 	Begin(ctx context.Context) (Tx, error)
 	// Fate returns the outcome of a transaction whose process may have died.
-	Fate(ctx context.Context, m TxnMarker) (TxnOutcome, error)
+	TxnOutcomeOf(ctx context.Context, m TxnMarker) (TxnOutcome, error)
 	// Read returns the current rows. Why is the reason that one cannot be read.
 	Read(ctx context.Context, rows []Ref) ([]Outcome, error)
 	// Restore sets each row to its wanted image, if it still has the expected

@@ -22,7 +22,7 @@ import (
 // owner. If two servers list it, the gateway reads it from neither.
 type Catalog struct {
 	All     mcp.CatalogEntries
-	shelves []*serverCatalog
+	servers []*serverCatalog
 	owner   map[string]*serverCatalog // of listed resources, by URI; nil: several servers list it
 	prompts map[string]catalogPrompt
 }
@@ -48,8 +48,8 @@ type catalogPrompt struct {
 	name string // the server's name for it
 }
 
-// library adds the catalog of one server.
-func (b *builder) library(u *upstream.Upstream, d definition.Declared, held []pin.Item) {
+// addCatalog adds the catalog of one server.
+func (b *builder) addCatalog(u *upstream.Upstream, d definition.Declared, held []pin.Item) {
 	if u.Unknown() { // until the server responds
 		all := &b.mirror.Catalog.All
 		if !u.Server.NoResources && all.Resources == nil {
@@ -96,17 +96,17 @@ func (b *builder) library(u *upstream.Upstream, d definition.Declared, held []pi
 		b.mirror.Tools, b.mirror.Listings[t.Name()] = append(b.mirror.Tools, t), nil
 		*r.into = t.Name()
 	}
-	b.mirror.Catalog.shelves = append(b.mirror.Catalog.shelves, s)
+	b.mirror.Catalog.servers = append(b.mirror.Catalog.servers, s)
 }
 
-// shelve determines the owners of URIs and prompts.
-func (l *Catalog) shelve(b *builder) {
+// assignOwners determines the owners of URIs and prompts.
+func (l *Catalog) assignOwners(b *builder) {
 	l.owner, l.prompts = map[string]*serverCatalog{}, map[string]catalogPrompt{}
 	claims := map[string][]string{} // of URIs and templates, by server
-	for _, s := range l.shelves {
+	for _, s := range l.servers {
 		for _, r := range s.resources {
 			claims[r.URI] = append(claims[r.URI], s.u.Server.Name)
-			for _, other := range l.shelves {
+			for _, other := range l.servers {
 				if other != s && other.fits(r.URI) && !other.has(r.URI) {
 					claims[r.URI] = append(claims[r.URI], other.u.Server.Name)
 				}
@@ -124,7 +124,7 @@ func (l *Catalog) shelve(b *builder) {
 			b.m.Log.Warn("several servers claim the same resource; it is served of none", "uri", uri, "servers", strings.Join(who, ", "))
 		}
 	}
-	for _, s := range l.shelves {
+	for _, s := range l.servers {
 		l.list(s)
 	}
 }
@@ -213,7 +213,7 @@ func (l *Catalog) of(uri string) (*serverCatalog, bool) {
 		return s, s != nil
 	}
 	var fit, all []*serverCatalog
-	for _, s := range l.shelves {
+	for _, s := range l.servers {
 		if s.read == "" {
 			continue
 		}
@@ -293,8 +293,8 @@ func (l *Catalog) Completion(p *sdk.CompleteParams) (mcp.CatalogEntry, bool) {
 func (l *Catalog) shape(uri string) (*serverCatalog, bool) {
 	for _, t := range l.All.Templates {
 		if t.Name == uri {
-			i := slices.IndexFunc(l.shelves, func(s *serverCatalog) bool { return s.read == t.Tool })
-			return l.shelves[i], true
+			i := slices.IndexFunc(l.servers, func(s *serverCatalog) bool { return s.read == t.Tool })
+			return l.servers[i], true
 		}
 	}
 	return l.of(uri)

@@ -35,15 +35,15 @@ type Mirror struct {
 	pins     *pin.Store
 	attempts *undo.Attempts
 
-	turn chan struct{} // serializes rebuilds
-	seen atomic.Pointer[Snapshot]
-	told map[string]bool // entries with warnings about missing tools; only a rebuild uses it
+	rebuild chan struct{} // serializes rebuilds
+	seen    atomic.Pointer[Snapshot]
+	warned  map[string]bool // entries with warnings about missing tools; only a rebuild uses it
 }
 
 // New returns a mirror that is empty until the first Rebuild. Attempts records
 // the compensations that were sent.
 func New(o Options, servers []*upstream.Upstream, pins *pin.Store, attempts *undo.Attempts) *Mirror {
-	return &Mirror{Options: o, servers: servers, pins: pins, attempts: attempts, turn: make(chan struct{}, 1), told: map[string]bool{}}
+	return &Mirror{Options: o, servers: servers, pins: pins, attempts: attempts, rebuild: make(chan struct{}, 1), warned: map[string]bool{}}
 }
 
 // Snapshot holds all tools at one time.
@@ -62,8 +62,8 @@ func (m *Mirror) Current() *Snapshot { return m.seen.Load() }
 // Rebuild makes the mirror of what the servers declare now, and reports
 // changes.
 func (m *Mirror) Rebuild() error {
-	m.turn <- struct{}{}
-	defer func() { <-m.turn }()
+	m.rebuild <- struct{}{}
+	defer func() { <-m.rebuild }()
 	b := builder{m: m, mirror: &Snapshot{Listings: map[string]json.RawMessage{}, Upstreams: map[string]*upstream.Upstream{}, Names: map[string]string{}}, taken: map[string]string{}, prompts: map[string]string{}}
 	for _, t := range m.OtherTools {
 		b.taken[naming.Likeness(t.Name())] = t.Name()
@@ -73,7 +73,7 @@ func (m *Mirror) Rebuild() error {
 			return err
 		}
 	}
-	b.mirror.Catalog.shelve(&b)
+	b.mirror.Catalog.assignOwners(&b)
 	old := m.seen.Swap(b.mirror)
 	m.warnOf(b.mirror, old)
 	if old == nil {
@@ -130,7 +130,7 @@ func (b *builder) server(u *upstream.Upstream) error {
 			b.leaveOut(u, def.Key(), def.Raw, err)
 		}
 	}
-	b.library(u, d, held)
+	b.addCatalog(u, d, held)
 	r, err := b.m.reserve(u)
 	if err != nil {
 		return err
@@ -202,8 +202,8 @@ func (b *builder) unknownArguments(u *upstream.Upstream, has []definition.Defini
 		names = append(names, d.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.Server.Tools)) {
-		if !slices.Contains(names, name) && !b.m.told[u.Server.Name+"/"+name] {
-			b.m.told[u.Server.Name+"/"+name] = true
+		if !slices.Contains(names, name) && !b.m.warned[u.Server.Name+"/"+name] {
+			b.m.warned[u.Server.Name+"/"+name] = true
 			b.m.Log.Warn("an entry is of no tool", "server", u.Server.Name, "why", naming.Unknown("tool", name, "the server", slices.Clone(names)))
 		}
 	}

@@ -16,14 +16,14 @@ import (
 // kernel would reach the started program, such as npx, and not the server below
 // it.
 type Guard struct {
-	turn chan struct{} // serializes writes to it
-	in   io.WriteCloser
-	cmd  *exec.Cmd
-	none bool // it did not start
+	writeLock chan struct{} // serializes writes to it
+	stdin     io.WriteCloser
+	cmd       *exec.Cmd
+	none      bool // it did not start
 }
 
 // NewGuard returns a guard. Its process starts with the first server.
-func NewGuard() *Guard { return &Guard{turn: make(chan struct{}, 1)} }
+func NewGuard() *Guard { return &Guard{writeLock: make(chan struct{}, 1)} }
 
 // guarding is the script of the process. Like localProcess.End it waits, asks
 // and kills.
@@ -45,8 +45,8 @@ done 2>/dev/null
 // begin starts the guard before the first server. The guard does not know a
 // server between its start and watch.
 func (g *Guard) begin(log *slog.Logger) {
-	g.turn <- struct{}{}
-	defer func() { <-g.turn }()
+	g.writeLock <- struct{}{}
+	defer func() { <-g.writeLock }()
 	if g.cmd != nil || g.none {
 		return
 	}
@@ -59,16 +59,16 @@ func (g *Guard) begin(log *slog.Logger) {
 // watch makes the guard end a server and its process group when the gateway is
 // gone. The caller calls left when these have ended.
 func (g *Guard) watch(group int) (left func()) {
-	g.turn <- struct{}{}
-	defer func() { <-g.turn }()
+	g.writeLock <- struct{}{}
+	defer func() { <-g.writeLock }()
 	if g.none {
 		return func() {}
 	}
-	_, _ = fmt.Fprintln(g.in, "add", group) // if the guard was killed, it guards no more
+	_, _ = fmt.Fprintln(g.stdin, "add", group) // if the guard was killed, it guards no more
 	return func() {
-		g.turn <- struct{}{}
-		defer func() { <-g.turn }()
-		_, _ = fmt.Fprintln(g.in, "end", group)
+		g.writeLock <- struct{}{}
+		defer func() { <-g.writeLock }()
+		_, _ = fmt.Fprintln(g.stdin, "end", group)
 	}
 }
 
@@ -81,19 +81,19 @@ func (g *Guard) start() error {
 		err = cmd.Start()
 	}
 	if err == nil {
-		g.in, g.cmd = in, cmd
+		g.stdin, g.cmd = in, cmd
 	}
 	return err
 }
 
 // Close ends the guard after the servers have ended.
 func (g *Guard) Close() {
-	g.turn <- struct{}{}
-	defer func() { <-g.turn }()
+	g.writeLock <- struct{}{}
+	defer func() { <-g.writeLock }()
 	if g.cmd == nil {
 		return
 	}
-	_ = g.in.Close()
+	_ = g.stdin.Close()
 	_ = g.cmd.Wait() // it exits by itself
 	g.cmd, g.none = nil, true
 }

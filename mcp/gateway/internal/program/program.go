@@ -100,9 +100,9 @@ func start(s config.Server, env func(string) (string, bool)) (_ *localProcess, e
 // Pipes returns the pipes of the server.
 func (p *localProcess) Pipes() (io.WriteCloser, io.ReadCloser, io.Reader) { return p.in, p.out, p.err }
 
-// exitPatience bounds the time in which a server can exit by itself after its
+// exitTimeout bounds the time in which a server can exit by itself after its
 // input ended.
-const exitPatience = 2 * time.Second
+const exitTimeout = 2 * time.Second
 
 // End closes the input, which asks the server to exit. If it does not exit, end
 // kills it with all its processes.
@@ -111,7 +111,7 @@ func (p *localProcess) End() {
 	for _, harsher := range []func(*exec.Cmd){terminate, kill} {
 		select {
 		case <-p.gone:
-		case <-time.After(exitPatience):
+		case <-time.After(exitTimeout):
 			harsher(p.cmd)
 		}
 	}

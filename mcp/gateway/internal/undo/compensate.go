@@ -69,7 +69,7 @@ func (m Tool) NoteCompensation(ctx context.Context, tc ctxperm.ToolContext, part
 
 // Revert reverts a call by another call of the same server.
 func (m Tool) Revert(ctx context.Context, rc tool.RevertContext) error {
-	back, err := m.wayBack(rc)
+	back, err := m.compensation(rc)
 	if err != nil {
 		return err
 	}
@@ -103,9 +103,9 @@ func (m Tool) Revert(ctx context.Context, rc tool.RevertContext) error {
 	return m.Attempts.end(rc.UndoKey)
 }
 
-// wayBack returns the compensation that the call recorded. For a call that was
+// compensation returns the compensation that the call recorded. For a call that was
 // interrupted before, it computes the compensation from the input.
-func (m Tool) wayBack(rc tool.RevertContext) (compensation, error) {
+func (m Tool) compensation(rc tool.RevertContext) (compensation, error) {
 	var back compensation
 	if noted := rc.Notes[noteBack]; noted != nil {
 		if err := canon.Decode(noted, &back); err != nil {

@@ -18,7 +18,7 @@ const mostBegun = 3
 // Begin returns the connection for a call, and the exclusive use of a server in
 // the sandbox. If it returns an error, nothing was sent to the server.
 func (u *Upstream) Begin(ctx context.Context, tc ctxperm.ToolContext, limit time.Duration) (*Conn, *process.ServerCall, error) {
-	early, cancel := sooner(ctx, limit)
+	early, cancel := withStartTimeout(ctx, limit)
 	defer cancel()
 	for n := 1; ; n++ {
 		s, err := u.Session(early)
@@ -33,7 +33,7 @@ func (u *Upstream) Begin(ctx context.Context, tc ctxperm.ToolContext, limit time
 			return nil, nil, tool.NoEffect(errors.New("the server does not run in the sandbox"))
 		}
 		turn, err := p.Begin(ctx, tc)
-		if err == nil || n == mostBegun || ctx.Err() != nil || !s.dead() && !errors.Is(err, process.ErrServerExited) {
+		if err == nil || n == mostBegun || ctx.Err() != nil || !s.hasEnded() && !errors.Is(err, process.ErrServerExited) {
 			return s, turn, err
 		}
 		s.Drain() // the previous call left the server dead or busy

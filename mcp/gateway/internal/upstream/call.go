@@ -61,7 +61,7 @@ func (u *Upstream) Do(ctx context.Context, s *Conn, w wire.Request, about Facts)
 	for range mostRounds {
 		a, err := u.send(ctx, s, f, w, r, about)
 		switch {
-		case err != nil && ctx.Err() != nil && !errors.Is(err, wire.ErrUnsent):
+		case err != nil && ctx.Err() != nil && !errors.Is(err, wire.ErrNotSent):
 			s.Exchange.Flights.Abandon(f)
 			return a, err
 		case err != nil || a.Requests == nil:
@@ -129,7 +129,7 @@ func (u *Upstream) send(ctx context.Context, s *Conn, f *wire.InFlightCall, w wi
 		return wire.ParseResult(object)
 	case err == nil:
 		return wire.Result{}, errors.New("the answer is lost")
-	case errors.Is(err, wire.ErrUnsent):
+	case errors.Is(err, wire.ErrNotSent):
 		return wire.Result{}, err
 	case ctx.Err() != nil:
 		return wire.Result{}, context.Cause(ctx)

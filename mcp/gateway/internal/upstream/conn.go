@@ -16,7 +16,7 @@ type Conn struct {
 	cs      *sdk.ClientSession
 	program program.Process       // nil: a server by URL
 	far     *wire.RemoteTransport // nil: not a server by URL
-	said    *program.Stderr
+	stderr  *program.Stderr
 	gone    chan struct{}
 	ending  atomic.Bool // no call can begin on it
 	close   func()
@@ -39,7 +39,7 @@ func (s *Conn) requestsInBand() bool {
 	return r != nil && r.ProtocolVersion >= "2026-07-28"
 }
 
-func (s *Conn) dead() bool {
+func (s *Conn) hasEnded() bool {
 	select {
 	case <-s.gone:
 		return true
@@ -50,9 +50,9 @@ func (s *Conn) dead() bool {
 
 func (s *Conn) lastWords() string {
 	if s.program != nil {
-		s.said.Await()
+		s.stderr.Await()
 	}
-	if words := s.said.Tail(); words != "" {
+	if words := s.stderr.Tail(); words != "" {
 		return "; it wrote: " + words
 	}
 	return ""
@@ -82,7 +82,7 @@ func (s *Conn) setLogLevel(ctx context.Context, level sdk.LoggingLevel) {
 		return
 	}
 	s.level = level
-	ctx, cancel := context.WithTimeout(ctx, wire.Patience)
+	ctx, cancel := context.WithTimeout(ctx, wire.PeerTimeout)
 	defer cancel()
 	_ = s.cs.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: level}) // without it, the server logs at its own level
 }

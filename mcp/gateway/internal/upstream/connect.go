@@ -24,7 +24,7 @@ func (u *Upstream) connect(ctx context.Context) (*Conn, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, u.Shared.StartTimeout, errors.New("it did not answer in time"))
 	defer cancel()
-	s := &Conn{said: program.NewStderr(), gone: make(chan struct{}), tuning: make(chan struct{}, 1)}
+	s := &Conn{stderr: program.NewStderr(), gone: make(chan struct{}), tuning: make(chan struct{}, 1)}
 	s.whole, s.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 	transport, prog, err := u.transport(ctx, s)
 	if err != nil {
@@ -33,7 +33,7 @@ func (u *Upstream) connect(ctx context.Context) (*Conn, error) {
 	}
 	if s.program = prog; prog != nil {
 		_, _, complaints := prog.Pipes()
-		go s.said.Follow(complaints, u.Shared.Log, u.Server.Name)
+		go s.stderr.Follow(complaints, u.Shared.Log, u.Server.Name)
 	}
 	u.there.Add(1)
 	s.close = sync.OnceFunc(func() {
@@ -57,7 +57,7 @@ func (u *Upstream) connect(ctx context.Context) (*Conn, error) {
 		close(s.gone)
 		s.close()
 		if u.Shared.Closed() == nil {
-			u.Shared.Log.Warn("a server has gone", "server", u.Server.Name, "said", s.said.Tail())
+			u.Shared.Log.Warn("a server has gone", "server", u.Server.Name, "said", s.stderr.Tail())
 		}
 	}()
 	err = u.Shared.Changed() // before the connection is published, so that its callers find its tools
@@ -88,7 +88,7 @@ func (s *Conn) disconnect() {
 	switch {
 	case s.program != nil:
 		s.program.End()
-		s.said.Await() // its last output says why it exited
+		s.stderr.Await() // its last output says why it exited
 		if _, _, complaints := s.program.Pipes(); complaints != nil {
 			if c, ok := complaints.(io.Closer); ok {
 				_ = c.Close()
@@ -208,8 +208,8 @@ const (
 func (u *Upstream) noise(s *Conn) func(line []byte) {
 	n := 0
 	return func(line []byte) {
-		s.said.Keep(line)
-		s.said.Keep([]byte{'\n'})
+		s.stderr.Keep(line)
+		s.stderr.Keep([]byte{'\n'})
 		switch n++; {
 		case n <= maxNoise:
 			text := canon.Printable(strings.ToValidUTF8(string(line[:min(len(line), 2*maxShown)]), "\uFFFD"), maxShown)

@@ -42,7 +42,7 @@ func (u *Upstream) follow() {
 			u.mu.Unlock()
 			return
 		}
-		wait := u.fuss.wait(u.Shared.Now(), u.Shared.MaxBackoff)
+		wait := u.changeBackoff.wait(u.Shared.Now(), u.Shared.MaxBackoff)
 		u.mu.Unlock()
 		s.waitWhileOpen(wait)
 		u.mu.Lock()
@@ -55,7 +55,7 @@ func (u *Upstream) follow() {
 		}
 		cancel()
 		if err != nil { // its definitions are unknown
-			if s.dead() {
+			if s.hasEnded() {
 				continue // the end of the connection is logged elsewhere
 			}
 			u.Shared.Log.Warn("what a server declares changed and cannot be read; it is let go", "server", u.Server.Name, "error", err)
@@ -68,19 +68,19 @@ func (u *Upstream) follow() {
 // that keeps reporting changes. The delay grows until the server is quiet for a
 // while. The gateway serves no change before an operator accepts it.
 type changeBackoff struct {
-	last time.Time
-	rest time.Duration
+	last  time.Time
+	delay time.Duration
 }
 
 const shortest = 100 * time.Millisecond
 
 // wait returns the delay before the next read.
 func (f *changeBackoff) wait(now time.Time, most time.Duration) time.Duration {
-	if f.rest = min(max(2*f.rest, shortest), most); now.Sub(f.last) > most {
-		f.rest = 0
+	if f.delay = min(max(2*f.delay, shortest), most); now.Sub(f.last) > most {
+		f.delay = 0
 	}
-	f.last = now.Add(f.rest)
-	return f.rest
+	f.last = now.Add(f.delay)
+	return f.delay
 }
 
 // waitWhileOpen waits, at most while the connection is open.

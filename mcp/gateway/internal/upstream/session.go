@@ -35,21 +35,21 @@ func (u *Upstream) Session(ctx context.Context) (*Conn, error) {
 	return nil, &unavailableError{server: u.Server.Name, err: fmt.Errorf("it was started %s ago and has not answered: %w", waited, context.Cause(ctx))}
 }
 
-// mostSooner bounds how long before its deadline a call stops waiting for a
+// minStartTimeout bounds how long before its deadline a call stops waiting for a
 // server.
-const mostSooner = time.Second
+const minStartTimeout = time.Second
 
 var errNoTime = errors.New("the call has no more time")
 
-// sooner returns a context that ends a while before the timeout of a call. A
+// withStartTimeout returns a context that ends a while before the timeout of a call. A
 // call that still waits for its server has no effect; one that times out may
 // have any. Zero means the default of the runtime, which is longer than a
 // start.
-func sooner(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+func withStartTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, limit-min(limit/4, mostSooner), errNoTime)
+	return context.WithTimeoutCause(ctx, limit-min(limit/4, minStartTimeout), errNoTime)
 }
 
 // wait waits for the end of an attempt, and reports whether it has ended.
@@ -74,13 +74,13 @@ func (u *Upstream) startAttempt() (*attempt, error) {
 		return nil, &unavailableError{server: u.Server.Name, err: err}
 	}
 	u.mu.Lock()
-	t, rest, why := u.trying, u.rest.Sub(u.Shared.Now()), u.why
+	t, rest, why := u.trying, u.notBefore.Sub(u.Shared.Now()), u.why
 	u.mu.Unlock()
 	if t != nil {
 		return t, nil
 	}
 	if rest > 0 && !u.renewed(why) {
-		return nil, &unavailableError{server: u.Server.Name, err: why, rest: rest}
+		return nil, &unavailableError{server: u.Server.Name, err: why, delay: rest}
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -134,7 +134,7 @@ func (u *Upstream) Unknown() bool {
 func (u *Upstream) retryDue() bool {
 	wanted := u.Current() == nil && len(u.watches.uris()) > 0
 	u.mu.Lock()
-	missing, rests, why := !u.has.Known || wanted, u.rest.After(u.Shared.Now()), u.why
+	missing, rests, why := !u.has.Known || wanted, u.notBefore.After(u.Shared.Now()), u.why
 	u.mu.Unlock()
 	return missing && (!rests || u.renewed(why))
 }
@@ -152,7 +152,7 @@ func (u *Upstream) Retry() {
 type unavailableError struct {
 	server string
 	err    error
-	rest   time.Duration
+	delay  time.Duration
 }
 
 // Error says why the server cannot be reached, and when the gateway tries
@@ -161,8 +161,8 @@ func (e *unavailableError) Error() string {
 	if login := LoginOf(e.err); login != nil {
 		return login.Error()
 	}
-	if e.rest > 0 {
-		return fmt.Sprintf("server %s is down, and is tried again in %s: %v", e.server, e.rest.Round(time.Second), e.err)
+	if e.delay > 0 {
+		return fmt.Sprintf("server %s is down, and is tried again in %s: %v", e.server, e.delay.Round(time.Second), e.err)
 	}
 	return fmt.Sprintf("server %s cannot be reached: %v", e.server, e.err)
 }

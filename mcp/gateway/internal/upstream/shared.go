@@ -33,7 +33,7 @@ type Shared struct {
 	// Changed takes over what the servers declare now.
 	Changed func() error
 	// Updated receives each change of a subscribed resource.
-	Updated func(uri string)
+	OnResourceUpdated func(uri string)
 
 	introduced sync.Once
 	intro      json.RawMessage

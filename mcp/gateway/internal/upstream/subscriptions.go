@@ -14,7 +14,7 @@ import (
 
 // subscriptions counts the subscribers of each resource of one server.
 type subscriptions struct {
-	turn chan struct{} // serializes requests to the server
+	requestLock chan struct{} // serializes requests to the server
 
 	mu  sync.Mutex // never held across a wait
 	all map[string]int
@@ -62,8 +62,8 @@ func (u *Upstream) Subscribe(ctx context.Context, uri string) (end func(), err e
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "server " + u.Server.Name + " does not support subscriptions"}
 	}
 	select {
-	case u.watches.turn <- struct{}{}:
-		defer func() { <-u.watches.turn }()
+	case u.watches.requestLock <- struct{}{}:
+		defer func() { <-u.watches.requestLock }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -96,8 +96,8 @@ func (u *Upstream) subscribe(ctx context.Context, s *Conn, uri string) error {
 }
 
 func (u *Upstream) unsubscribe(uri string) {
-	u.watches.turn <- struct{}{}
-	defer func() { <-u.watches.turn }()
+	u.watches.requestLock <- struct{}{}
+	defer func() { <-u.watches.requestLock }()
 	if u.watches.add(uri, -1) > 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func (u *Upstream) unsubscribe(uri string) {
 	if s == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), wire.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), wire.PeerTimeout)
 	defer cancel()
 	_ = s.cs.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri}) // the gateway ignores later updates anyway
 }
@@ -113,20 +113,20 @@ func (u *Upstream) unsubscribe(uri string) {
 // resubscribe renews the subscriptions at a restarted server, and reports all
 // as changed, as changes meanwhile are unknown.
 func (u *Upstream) resubscribe(s *Conn) {
-	u.watches.turn <- struct{}{}
-	defer func() { <-u.watches.turn }()
+	u.watches.requestLock <- struct{}{}
+	defer func() { <-u.watches.requestLock }()
 	for _, uri := range u.watches.uris() {
 		if err := u.subscribe(context.Background(), s, uri); err != nil {
 			u.Shared.Log.Warn("subscribers no longer hear of changes of a resource", "server", u.Server.Name, "uri", uri, "error", err)
 			continue
 		}
-		u.Shared.Updated(uri)
+		u.Shared.OnResourceUpdated(uri)
 	}
 }
 
 // updated takes an update of a server about one of its subscribed resources.
 func (u *Upstream) updated(uri string) {
 	if u.watches.has(uri) {
-		u.Shared.Updated(uri)
+		u.Shared.OnResourceUpdated(uri)
 	}
 }

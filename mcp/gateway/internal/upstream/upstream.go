@@ -28,23 +28,23 @@ type Upstream struct {
 	Requests *clientrequest.Forwarder
 	there    sync.WaitGroup // connections that have not ended, including abandoned ones
 
-	mu       sync.Mutex // never held across a wait
-	live     *Conn
-	trying   *attempt // nil: no attempt runs
-	failures int
-	rest     time.Time // no attempt before this time
-	why      error     // the last failure
-	has      definition.Declared
-	fuss     changeBackoff
-	again    bool // the list changed while it was read
-	reading  bool
-	alone    map[string]bool   // tools that run exclusively, because they send client requests
-	auth     auth.OAuthHandler // of a server by URL that needs it; nil: not created
+	mu            sync.Mutex // never held across a wait
+	live          *Conn
+	trying        *attempt // nil: no attempt runs
+	failures      int
+	notBefore     time.Time // no attempt before this time
+	why           error     // the last failure
+	has           definition.Declared
+	changeBackoff changeBackoff
+	again         bool // the list changed while it was read
+	reading       bool
+	alone         map[string]bool   // tools that run exclusively, because they send client requests
+	auth          auth.OAuthHandler // of a server by URL that needs it; nil: not created
 }
 
 // New returns a server that does not run. Box is its sandbox; nil: none.
 func New(h *Shared, s config.Server, box *program.Sandbox) *Upstream {
-	u := &Upstream{Shared: h, Server: s, Sandbox: box, gate: make(chan struct{}, 1), room: semaphore.NewWeighted(most), alone: map[string]bool{}, watches: subscriptions{turn: make(chan struct{}, 1)}}
+	u := &Upstream{Shared: h, Server: s, Sandbox: box, gate: make(chan struct{}, 1), room: semaphore.NewWeighted(most), alone: map[string]bool{}, watches: subscriptions{requestLock: make(chan struct{}, 1)}}
 	u.Requests = &clientrequest.Forwarder{Server: s, Folders: h.Roots, Log: h.Log, RunExclusively: u.runExclusively}
 	return u
 }
@@ -83,7 +83,7 @@ func (u *Upstream) Status() Status {
 func (u *Upstream) Current() *Conn {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.live != nil && u.live.dead() {
+	if u.live != nil && u.live.hasEnded() {
 		u.live = nil
 	}
 	return u.live
@@ -97,7 +97,7 @@ func (u *Upstream) startBackoff(why error) {
 	u.why = why
 	wait := min(time.Second<<min(u.failures, 10), u.Shared.MaxBackoff)
 	u.failures++
-	u.rest = u.Shared.Now().Add(wait)
+	u.notBefore = u.Shared.Now().Add(wait)
 }
 
 // runExclusively makes tools run one at a time from now on.

@@ -60,7 +60,7 @@ func (x *Exchange) UseSDK() { x.direct = nil }
 func (x *Exchange) Begin(f *InFlightCall, log clientctx.Log, token string, report func(done, total float64, message string)) (end func(ctx context.Context)) {
 	var forget func()
 	f.progress, forget = x.progress.begin(token, report, x.direct != nil)
-	f.turn, f.logs = make(chan struct{}, 1), newLogRelay(log)
+	f.requestLock, f.logs = make(chan struct{}, 1), newLogRelay(log)
 	x.Flights.begin(f)
 	return func(ctx context.Context) {
 		f.pending.Wait()

@@ -109,7 +109,7 @@ func (b *bodyReader) event(event []byte) []byte {
 		of, id = b.catch.of, b.catch.of.id
 	}
 	if bytes.Contains(data, []byte(methodLog)) {
-		b.flights.hearMessage(of, data)
+		b.flights.relayMessage(of, data)
 	}
 	marked, err := markMessage(data, id)
 	if err != nil || bytes.Equal(marked, data) {
@@ -134,7 +134,7 @@ func (b *bodyReader) message(data []byte) {
 	case m.Error != nil:
 		b.catch.refuse(m.Error)
 	case m.Result != nil:
-		b.catch.leave(m.Result)
+		b.catch.drain(m.Result)
 	}
 }
 

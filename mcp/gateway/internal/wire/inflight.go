@@ -20,13 +20,13 @@ type InFlightCall struct {
 	Context context.Context                                        //nolint:containedctx // for client requests of this call, which arrive on another path
 	Records []ClientRequestRecord                                  // client requests so far; only their caller uses it, between Serialize and its end
 
-	id       string         // unguessable
-	n        int            // its number in the connection
-	logs     *logRelay      // log messages of the call
-	progress *progressRelay // progress of the call; nil: unwanted
-	turn     chan struct{}  // serializes client requests
-	pending  sync.WaitGroup // client requests
-	gone     bool           // abandoned
+	id          string         // unguessable
+	n           int            // its number in the connection
+	logs        *logRelay      // log messages of the call
+	progress    *progressRelay // progress of the call; nil: unwanted
+	requestLock chan struct{}  // serializes client requests
+	pending     sync.WaitGroup // client requests
+	gone        bool           // abandoned
 }
 
 // Serialize waits until no other client request of the call runs. The caller
@@ -34,8 +34,8 @@ type InFlightCall struct {
 // ends first.
 func (f *InFlightCall) Serialize(ctx context.Context) (end func(), err error) {
 	select {
-	case f.turn <- struct{}{}:
-		return func() { <-f.turn }, nil
+	case f.requestLock <- struct{}{}:
+		return func() { <-f.requestLock }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

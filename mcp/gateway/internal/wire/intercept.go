@@ -75,7 +75,7 @@ func (t *interceptConn) Send(ctx context.Context, c *ResponseSlot, w Request, r 
 	if err != nil {
 		return err
 	}
-	c.come = make(chan struct{})
+	c.arrived = make(chan struct{})
 	t.mu.Lock()
 	id := firstOwn + t.asked%firstOwn
 	t.asked++
@@ -90,23 +90,23 @@ func (t *interceptConn) Send(ctx context.Context, c *ResponseSlot, w Request, r 
 	}()
 	for {
 		select {
-		case <-c.come:
-			c.of.progress.tell()
+		case <-c.arrived:
+			c.of.progress.send()
 			return nil
-		case <-c.of.progress.come():
-			c.of.progress.tell()
+		case <-c.of.progress.arrived():
+			c.of.progress.send()
 		case err := <-failed:
-			t.forget(id)
+			t.removeRequest(id)
 			return err
 		case <-t.over:
-			c.of.progress.tell()
+			c.of.progress.send()
 			return t.why
 		case <-ctx.Done():
 			if sent.CompareAndSwap(false, true) {
-				t.forget(id)
-				return fmt.Errorf("%w: %w", ErrUnsent, context.Cause(ctx))
+				t.removeRequest(id)
+				return fmt.Errorf("%w: %w", ErrNotSent, context.Cause(ctx))
 			}
-			t.giveUp(id)
+			t.abandon(id)
 			go t.cancel(id, ctx.Err())
 			return ctx.Err()
 		}
@@ -116,7 +116,7 @@ func (t *interceptConn) Send(ctx context.Context, c *ResponseSlot, w Request, r 
 // cancel notifies the server that the response is not needed, if the server
 // reads.
 func (t *interceptConn) cancel(id int64, why error) {
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), PeerTimeout)
 	defer cancel()
 	params := fmt.Appendf(nil, `{"requestId":%d,"reason":%q}`, id, why)
 	_ = t.Write(ctx, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
@@ -129,7 +129,7 @@ func (t *interceptConn) Write(ctx context.Context, m jsonrpc.Message) error {
 			t.mu.Lock()
 			t.waiting[req.ID.Raw()] = c
 			t.mu.Unlock()
-			context.AfterFunc(ctx, func() { t.giveUp(req.ID.Raw()) })
+			context.AfterFunc(ctx, func() { t.abandon(req.ID.Raw()) })
 		}
 	}
 	err := t.Connection.Write(ctx, m)
@@ -168,7 +168,7 @@ func (t *interceptConn) read(ctx context.Context) (jsonrpc.Message, error) {
 		return t.handleMessage(m)
 	}
 	t.idle.n = 0
-	c := t.forget(resp.ID.Raw())
+	c := t.removeRequest(resp.ID.Raw())
 	if c == nil {
 		return m, nil
 	}
@@ -176,15 +176,15 @@ func (t *interceptConn) read(ctx context.Context) (jsonrpc.Message, error) {
 	if errors.As(resp.Error, &said) {
 		c.refuse(said)
 	} else {
-		c.leave(resp.Result)
+		c.drain(resp.Result)
 	}
 	if c.of != nil { // a later request belongs to another call
 		t.flights.Remove(c.of)
 	}
-	if c.come == nil {
+	if c.arrived == nil {
 		return m, nil
 	}
-	close(c.come)
+	close(c.arrived)
 	return nil, nil
 }
 
@@ -201,7 +201,7 @@ func (t *interceptConn) handleMessage(m jsonrpc.Message) (jsonrpc.Message, error
 	if t.pipe != nil && t.x.progress.handle(r) {
 		return nil, nil
 	}
-	t.flights.hearRequest(r)
+	t.flights.relayRequest(r)
 	if asks(r.Method) {
 		if err := markRequest(r, t.flights.sole()); err != nil {
 			return nil, err
@@ -222,9 +222,9 @@ func (t *interceptConn) countRequest(r *jsonrpc.Request) bool {
 	return t.owed.asked(r)
 }
 
-// giveUp removes a waiting request. It keeps those of calls, whose late
+// abandon removes a waiting request. It keeps those of calls, whose late
 // responses count, up to a bound.
-func (t *interceptConn) giveUp(id any) {
+func (t *interceptConn) abandon(id any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c := t.waiting[id]; c != nil && (c.of == nil || len(t.waiting) > mostLost) {
@@ -232,7 +232,7 @@ func (t *interceptConn) giveUp(id any) {
 	}
 }
 
-func (t *interceptConn) forget(id any) *ResponseSlot {
+func (t *interceptConn) removeRequest(id any) *ResponseSlot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.waiting[id]

@@ -14,23 +14,23 @@ const (
 // Bounds on the log messages of one call that its client has not received. The
 // gateway drops further ones.
 const (
-	mostHeard      = 1000
-	mostHeardBytes = 8 << 20
+	maxQueuedLogs     = 1000
+	maxQueuedLogBytes = 8 << 20
 )
 
 // mostLost bounds the abandoned calls that never got a response.
 const mostLost = 10_000
 
-// Patience bounds the wait for a peer that must not block the end of a call.
-const Patience = 2 * time.Second
+// PeerTimeout bounds the wait for a peer that must not block the end of a call.
+const PeerTimeout = 2 * time.Second
 
 var (
 	errFlood = errors.New("the server sent too many messages that answer nothing, and was cut off")
 	errLong  = errors.New("the server sent a message that is too long")
 )
 
-// ErrUnsent is the error of a call of which the server has read nothing.
-var ErrUnsent = errors.New("the server does not read what it is sent, and the call was not sent")
+// ErrNotSent is the error of a call of which the server has read nothing.
+var ErrNotSent = errors.New("the server does not read what it is sent, and the call was not sent")
 
 // idleMessageCounter counts consecutive messages that respond to nothing.
 type idleMessageCounter struct {

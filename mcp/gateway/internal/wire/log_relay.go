@@ -33,7 +33,7 @@ func newLogRelay(log clientctx.Log) *logRelay {
 		close(h.done)
 		return h
 	}
-	go h.tell()
+	go h.send()
 	return h
 }
 
@@ -60,7 +60,7 @@ func (h *logRelay) add(params json.RawMessage) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.over || len(h.waiting) >= mostHeard || h.bytes+len(params) > mostHeardBytes {
+	if h.over || len(h.waiting) >= maxQueuedLogs || h.bytes+len(params) > maxQueuedLogBytes {
 		return
 	}
 	h.waiting, h.bytes = append(h.waiting, &p), h.bytes+len(params)
@@ -74,7 +74,7 @@ func (h *logRelay) wake() {
 	}
 }
 
-func (h *logRelay) tell() {
+func (h *logRelay) send() {
 	defer close(h.done)
 	for range h.some {
 		h.mu.Lock()
@@ -97,7 +97,7 @@ func (h *logRelay) end(ctx context.Context) {
 	h.over = true
 	h.mu.Unlock()
 	h.wake()
-	late := time.NewTimer(Patience)
+	late := time.NewTimer(PeerTimeout)
 	defer late.Stop()
 	select {
 	case <-h.done:

@@ -6,9 +6,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// hear routes a log message of a server. If its call is unknown, the message
+// relayLog routes a log message of a server. If its call is unknown, the message
 // goes to the only session with in-flight calls, or else is dropped.
-func (f *InFlightCalls) hear(of *InFlightCall, params json.RawMessage) {
+func (f *InFlightCalls) relayLog(of *InFlightCall, params json.RawMessage) {
 	if of == nil {
 		of = f.ofOneSession()
 	}
@@ -35,19 +35,19 @@ func (f *InFlightCalls) ofOneSession() (first *InFlightCall) {
 	return first
 }
 
-// hearMessage takes a message if it is a log message.
-func (f *InFlightCalls) hearMessage(of *InFlightCall, data []byte) {
+// relayMessage takes a message if it is a log message.
+func (f *InFlightCalls) relayMessage(of *InFlightCall, data []byte) {
 	var m struct {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params"`
 	}
 	if json.Unmarshal(data, &m) == nil && m.Method == methodLog {
-		f.hear(of, m.Params)
+		f.relayLog(of, m.Params)
 	}
 }
 
-func (f *InFlightCalls) hearRequest(r *jsonrpc.Request) {
+func (f *InFlightCalls) relayRequest(r *jsonrpc.Request) {
 	if r.Method == methodLog {
-		f.hear(nil, r.Params)
+		f.relayLog(nil, r.Params)
 	}
 }

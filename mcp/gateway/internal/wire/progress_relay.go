@@ -31,7 +31,7 @@ type progressRelay struct {
 func (r *progressRelay) add(p *sdk.ProgressNotificationParams, size int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.bytes+size > mostHeardBytes {
+	if r.bytes+size > maxQueuedLogBytes {
 		return
 	}
 	if len(r.waiting) == mostReports {
@@ -44,17 +44,17 @@ func (r *progressRelay) add(p *sdk.ProgressNotificationParams, size int) {
 	}
 }
 
-// come returns a channel that signals waiting reports. For a nil relay it never
+// arrived returns a channel that signals waiting reports. For a nil relay it never
 // does.
-func (r *progressRelay) come() <-chan struct{} {
+func (r *progressRelay) arrived() <-chan struct{} {
 	if r == nil {
 		return nil
 	}
 	return r.some
 }
 
-// tell sends the waiting reports.
-func (r *progressRelay) tell() {
+// send sends the waiting reports.
+func (r *progressRelay) send() {
 	if r == nil {
 		return
 	}
@@ -77,8 +77,8 @@ func (r *progressRelay) follow() (end func()) {
 		defer close(done)
 		for {
 			select {
-			case <-r.come():
-				r.tell()
+			case <-r.arrived():
+				r.send()
 			case <-over:
 				return
 			}
@@ -87,7 +87,7 @@ func (r *progressRelay) follow() (end func()) {
 	return func() {
 		close(over)
 		<-done
-		r.tell()
+		r.send()
 	}
 }
 

@@ -17,7 +17,7 @@ type ResponseSlot struct {
 	mu      sync.Mutex // never held across a wait
 	result  json.RawMessage
 	refusal *jsonrpc.Error // the error response
-	come    chan struct{}  // closed when either is set; nil: the SDK waits for the response
+	arrived chan struct{}  // closed when either is set; nil: the SDK waits for the response
 }
 
 type responseSlotKey struct{}
@@ -34,7 +34,7 @@ func responseSlotOf(ctx context.Context) *ResponseSlot {
 	return c
 }
 
-func (c *ResponseSlot) leave(result json.RawMessage) {
+func (c *ResponseSlot) drain(result json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.result = bytes.Clone(result)

@@ -23,8 +23,8 @@ import (
 // batches in any revision, and a line that is no message does not end the
 // connection.
 type stdioTransport struct {
-	in  io.WriteCloser
-	out io.ReadCloser
+	stdin io.WriteCloser
+	out   io.ReadCloser
 }
 
 // Connect starts the connection.
@@ -159,19 +159,19 @@ func (p *stdioConn) line(ctx context.Context, data []byte, sent *atomic.Bool) er
 	select {
 	case p.writing <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrUnsent, ctx.Err())
+		return fmt.Errorf("%w: %w", ErrNotSent, ctx.Err())
 	}
 	defer func() { <-p.writing }()
 	if !sent.CompareAndSwap(false, true) {
-		return ErrUnsent
+		return ErrNotSent
 	}
-	_, err := p.in.Write(append(data, '\n'))
+	_, err := p.stdin.Write(append(data, '\n'))
 	return err
 }
 
 // Close closes both files, which ends waiting reads and writes.
 func (p *stdioConn) Close() error {
-	p.closing.Do(func() { p.closed = errors.Join(p.in.Close(), p.out.Close()) })
+	p.closing.Do(func() { p.closed = errors.Join(p.stdin.Close(), p.out.Close()) })
 	return p.closed
 }
 

@@ -34,32 +34,32 @@ func deleteSpec() tool.Spec {
 	}
 }
 
-type pairIn struct {
+type moveInput struct {
 	rootArg
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-func (i pairIn) apart() error {
+func (i moveInput) apart() error {
 	if i.From == i.To || strings.HasPrefix(i.To, i.From+"/") {
 		return fmt.Errorf("argument \"to\": %q is %q itself, or lies in it; valid is a free path outside it", i.To, i.From)
 	}
 	return nil
 }
 
-const pairArguments = `"from":{"type":"string","minLength":1,"description":"Path relative to the root."},
+const moveArguments = `"from":{"type":"string","minLength":1,"description":"Path relative to the root."},
 	"to":{"type":"string","minLength":1,"description":"The new path, which must be free; its directory must exist."}` + rootArgument
 
 func moveSpec() tool.Spec {
 	return tool.Spec{
 		Name: "file_move", Description: "Move or rename a file, a link, or a directory with all that is in it.", Tags: []string{"files"},
-		Input: object(pairArguments, `"from","to"`),
+		Input: object(moveArguments, `"from","to"`),
 		Needs: anywhere(perm.Read, perm.Delete, perm.Write, perm.List),
-		AccessFor: exact(func(i pairIn) ([]access, error) {
+		AccessFor: exact(func(i moveInput) ([]access, error) {
 			return []access{{perm.Read, "from", i.From}, {perm.Delete, "from", i.From}, {perm.Write, "to", i.To}}, i.apart()
 		}),
 		EffectClass: effect.Reversible, Verify: verifyMove,
-		Execute: with(func(ctx context.Context, f *handle.Files, i pairIn) (tool.Result, error) {
+		Execute: with(func(ctx context.Context, f *handle.Files, i moveInput) (tool.Result, error) {
 			return tool.Text("moved"), f.Move(ctx, i.From, i.To)
 		}),
 	}
@@ -68,13 +68,13 @@ func moveSpec() tool.Spec {
 func copySpec() tool.Spec {
 	return tool.Spec{
 		Name: "file_copy", Description: "Copy a file, a link, or a directory with all that is in it.", Tags: []string{"files"},
-		Input: object(pairArguments, `"from","to"`),
+		Input: object(moveArguments, `"from","to"`),
 		Needs: anywhere(perm.Read, perm.Write, perm.List),
-		AccessFor: exact(func(i pairIn) ([]access, error) {
+		AccessFor: exact(func(i moveInput) ([]access, error) {
 			return []access{{perm.Read, "from", i.From}, {perm.Write, "to", i.To}}, i.apart()
 		}),
 		EffectClass: effect.Reversible, Verify: verifyCopy,
-		Execute: with(func(ctx context.Context, f *handle.Files, i pairIn) (tool.Result, error) {
+		Execute: with(func(ctx context.Context, f *handle.Files, i moveInput) (tool.Result, error) {
 			return tool.Text("copied"), f.Copy(ctx, i.From, i.To)
 		}),
 	}

@@ -137,15 +137,15 @@ type gitted struct {
 	shell     func(script string) // of the user
 }
 
-// gitWorld is a workspace in which the user has git, and a file that only code that
+// newGitSetup is a workspace in which the user has git, and a file that only code that
 // git runs makes.
-func gitWorld(t *testing.T, opts ...agent.Option) gitted {
+func newGitSetup(t *testing.T, opts ...agent.Option) gitted {
 	t.Helper()
-	return gitWorldAt(t, "ws", opts...)
+	return newGitSetupAt(t, "ws", opts...)
 }
 
-// gitWorldAt is gitWorld whose root has another name, which can be a link.
-func gitWorldAt(t *testing.T, name string, opts ...agent.Option) gitted {
+// newGitSetupAt is newGitSetup whose root has another name, which can be a link.
+func newGitSetupAt(t *testing.T, name string, opts ...agent.Option) gitted {
 	t.Helper()
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -194,7 +194,7 @@ func (c call) at(mark string) tool.Args {
 func TestGit(t *testing.T) {
 	for name, tt := range traps {
 		t.Run(name, func(t *testing.T) {
-			w := gitWorld(t)
+			w := newGitSetup(t)
 			w.shell(tt.before)
 			tx, err := w.s.Begin(t.Context())
 			require.NoError(t, err)
@@ -216,7 +216,7 @@ func TestGit(t *testing.T) {
 		}
 		t.Run(name+", approved", func(t *testing.T) {
 			shown := ""
-			w := gitWorld(t, agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+			w := newGitSetup(t, agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 				shown += a.Preview
 				return ctxperm.Approve("boss"), nil
 			})))
@@ -243,7 +243,7 @@ func TestGitRootThroughLink(t *testing.T) {
 		"by the link":   "git init -q .; mkdir hk; git config core.hooksPath $PWD/../out/hk",
 		"by the folder": "git init -q .; mkdir hk; git config core.hooksPath $PWD/hk",
 	} {
-		w := gitWorldAt(t, "out")
+		w := newGitSetupAt(t, "out")
 		w.shell(before)
 		tx, err := w.s.Begin(t.Context())
 		require.NoError(t, err)
@@ -256,7 +256,7 @@ func TestGitRootThroughLink(t *testing.T) {
 
 // TestGitUndone: a revert brings a HEAD back unasked, so that its removal is asked for.
 func TestGitUndone(t *testing.T) {
-	w := gitWorld(t)
+	w := newGitSetup(t)
 	w.shell("git init -q --bare st; mkdir -p w/h; git init -q w; git -C w config core.hooksPath h")
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)
@@ -273,7 +273,7 @@ func TestGitUndone(t *testing.T) {
 
 // TestGitFree: what git does not run is not asked for.
 func TestGitFree(t *testing.T) {
-	w := gitWorld(t)
+	w := newGitSetup(t)
 	w.shell("git init -q .; echo x > src")
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)
@@ -354,7 +354,7 @@ func TestGitOfOwnTools(t *testing.T) {
 					}
 				}))
 			}
-			w = gitWorld(t, opts...)
+			w = newGitSetup(t, opts...)
 			w.shell(user)
 			tx, err := w.s.Begin(t.Context())
 			require.NoError(t, err)
@@ -383,7 +383,7 @@ func TestGitWaits(t *testing.T) {
 		"changed": {"[core]\n\tx = y\n", tool.ErrDenied, "[core]\n\tx = y\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := gitWorld(t, agent.SuspendForApproval())
+			w := newGitSetup(t, agent.SuspendForApproval())
 			w.shell("git init -q --bare gd; echo '[core]' > gd/config")
 			config := filepath.Join(w.dir, "gd/config")
 			tx, err := w.s.Begin(t.Context())
@@ -406,7 +406,7 @@ func TestGitWaits(t *testing.T) {
 
 // TestGitAnswerTooLate: an approver who takes longer than the call may leaves nothing.
 func TestGitAnswerTooLate(t *testing.T) {
-	w := gitWorld(t, agent.Limits(tool.Limits{Timeout: 10 * time.Millisecond}), agent.Approver(ctxperm.ApproverFunc(func(ctx context.Context, _ ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+	w := newGitSetup(t, agent.Limits(tool.Limits{Timeout: 10 * time.Millisecond}), agent.Approver(ctxperm.ApproverFunc(func(ctx context.Context, _ ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		<-ctx.Done()
 		return ctxperm.Approve("boss"), nil
 	})))
@@ -421,7 +421,7 @@ func TestGitAnswerTooLate(t *testing.T) {
 
 // TestGitTooLarge: what is too large to be looked at counts as what runs code.
 func TestGitTooLarge(t *testing.T) {
-	w := gitWorld(t)
+	w := newGitSetup(t)
 	w.shell("git init -q --bare gd; head -c 2000000 /dev/zero | tr '\\0' '#' >> gd/config; echo >> gd/config")
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)

@@ -71,13 +71,17 @@ func verifyDelete(ctx context.Context, s verify.Subject) verify.Verdict {
 }
 
 // verifyMove looks whether the one is gone and the other there, entry by entry.
-func verifyMove(ctx context.Context, s verify.Subject) verify.Verdict { return pair(ctx, s, true) }
+func verifyMove(ctx context.Context, s verify.Subject) verify.Verdict {
+	return verifyPair(ctx, s, true)
+}
 
 // verifyCopy looks whether the copy is there, entry by entry.
-func verifyCopy(ctx context.Context, s verify.Subject) verify.Verdict { return pair(ctx, s, false) }
+func verifyCopy(ctx context.Context, s verify.Subject) verify.Verdict {
+	return verifyPair(ctx, s, false)
+}
 
-func pair(ctx context.Context, s verify.Subject, moved bool) verify.Verdict {
-	var in pairIn
+func verifyPair(ctx context.Context, s verify.Subject, moved bool) verify.Verdict {
+	var in moveInput
 	if err := canon.Decode(s.Input, &in); err != nil {
 		return verify.CannotTell(err.Error())
 	}

@@ -106,16 +106,16 @@ func TestAccessOfPrograms(t *testing.T) {
 		{"rename a folder", "rm src/deep/x; " + python(`os.rename("src", "moved")`), false},
 		{"no list", python(`os.removexattr("src", "` + accessList + `"); os.setxattr("docs", "user.n", b"1")`), false},
 	} {
-		for i, way := range ways(t) {
+		for i, way := range writeModeCases(t) {
 			t.Run(tt.name+way.name, func(t *testing.T) {
 				if tt.rootOnly && os.Getuid() != 0 {
 					t.Skip("a program of an ordinary user is alone in its sandbox, and can name nobody else in a list")
 				}
-				dir := newWorld(t, allowAll(), agent.Driver(way.driver)).dir
+				dir := newProgramSetup(t, allowAll(), agent.Driver(way.driver)).dir
 				removable(t, dir)
 				fill(t, dir)
 				share(t, dir)
-				w := makeWorldIn(t, dir, allowAll(), agent.Driver(ways(t)[i].driver)) // which knows nothing of the folder yet
+				w := newFastSetupIn(t, dir, allowAll(), agent.Driver(writeModeCases(t)[i].driver)) // which knows nothing of the folder yet
 				other := w.dir + "-plain"
 				removable(t, w.dir, other)
 				require.NoError(t, exec.Command("cp", "-a", w.dir, other).Run())
@@ -158,13 +158,13 @@ open("made", "w").close(); os.setxattr("made", "user.overlay.whiteout", b"")'`
 			}
 		}
 	}
-	for i, way := range ways(t) {
+	for i, way := range writeModeCases(t) {
 		t.Run("attributes"+way.name, func(t *testing.T) {
-			dir := newWorld(t, allowAll(), agent.Driver(way.driver)).dir
+			dir := newProgramSetup(t, allowAll(), agent.Driver(way.driver)).dir
 			removable(t, dir)
 			fill(t, dir)
 			dress(dir)
-			w := makeWorldIn(t, dir, allowAll(), agent.Driver(ways(t)[i].driver))
+			w := newFastSetupIn(t, dir, allowAll(), agent.Driver(writeModeCases(t)[i].driver))
 			other := w.dir + "-plain"
 			removable(t, w.dir, other)
 			require.NoError(t, exec.Command("cp", "-a", w.dir, other).Run())
@@ -186,9 +186,9 @@ open("made", "w").close(); os.setxattr("made", "user.overlay.whiteout", b"")'`
 // TestSetgid: a folder keeps the bit by which it passes its group on, and a file does not get the one by which
 // it runs as its group; the answer says so.
 func TestSetgid(t *testing.T) {
-	for _, way := range ways(t) {
+	for _, way := range writeModeCases(t) {
 		t.Run("setgid"+way.name, func(t *testing.T) {
-			w := newWorld(t, allowAll(), agent.Driver(way.driver))
+			w := newProgramSetup(t, allowAll(), agent.Driver(way.driver))
 			_, o := w.shell(t, "mkdir d; chmod 2755 d; echo x > f; chmod 2755 f")
 			for name, bits := range map[string]os.FileMode{"d": os.ModeDir | os.ModeSetgid | 0o755, "f": 0o755} {
 				info, err := os.Stat(filepath.Join(w.dir, name))

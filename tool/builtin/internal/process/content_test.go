@@ -26,7 +26,7 @@ ensure contains "a config file keeps its line" if {
 	not contains(change.text, "Maintained by:")
 }`}})
 	require.NoError(t, err)
-	w := newWorld(t, agent.Policy(engine))
+	w := newProgramSetup(t, agent.Policy(engine))
 	const good = "Maintained by: us\nx = 1\n"
 	site := filepath.Join(w.dir, "site.ini")
 	require.NoError(t, os.WriteFile(site, []byte(good), 0o644))

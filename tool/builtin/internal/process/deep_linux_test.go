@@ -47,9 +47,9 @@ func TestPathsTooLong(t *testing.T) {
 		policy agent.Option
 		masks  bool
 	}{{"all is seen", allowAll(), false}, {"masks", masking, true}} {
-		for _, way := range ways(t) {
+		for _, way := range writeModeCases(t) {
 			t.Run(policy.name+way.name, func(t *testing.T) {
-				w := newWorld(t, policy.policy, agent.Driver(way.driver))
+				w := newProgramSetup(t, policy.policy, agent.Driver(way.driver))
 				top := filepath.Join(w.dir, strings.Repeat("p", 200))
 				t.Cleanup(func() { _ = os.RemoveAll(top) })
 				dig(t, w.dir)

@@ -42,7 +42,7 @@ func TestNothingRuns(t *testing.T) {
 		name, why string
 		status    tool.Status
 		opts      []agent.Option
-		spoil     func(w world)
+		spoil     func(w programSetup)
 	}{
 		{"a shim that is none", "does the binary call sandbox.Main?", tool.StatusFailed, []agent.Option{driver(handle.Config{Shim: "/bin/true"})}, nil},
 		{"a shim that is not there", "there is no sandbox here", tool.StatusDenied, []agent.Option{driver(handle.Config{Shim: "/none/such"})}, nil},
@@ -50,11 +50,11 @@ func TestNothingRuns(t *testing.T) {
 		{"no scratch folder for a copy", "the scratch folder " + file, tool.StatusFailed, []agent.Option{driver(handle.Config{Scratch: file, UseCopies: true})}, nil},
 		{"no path", "is not in PATH", tool.StatusFailed, []agent.Option{driver(handle.Config{Path: "/none"})}, nil},
 		{"a mask that is none", `nonsense`, tool.StatusDenied, []agent.Option{masked("nonsense")}, nil},
-		{"the workspace is gone", "workspace", tool.StatusFailed, nil, func(w world) { require.NoError(t, os.RemoveAll(w.dir)) }},
+		{"the workspace is gone", "workspace", tool.StatusFailed, nil, func(w programSetup) { require.NoError(t, os.RemoveAll(w.dir)) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			newWorld(t) // or there is no sandbox at all
-			w := makeWorld(t, append([]agent.Option{allowAll()}, tt.opts...)...)
+			newProgramSetup(t) // or there is no sandbox at all
+			w := newFastSetup(t, append([]agent.Option{allowAll()}, tt.opts...)...)
 			fill(t, w.dir)
 			before := listing(t, w.dir, true)
 			if tt.spoil != nil {
@@ -97,10 +97,10 @@ func sh(script string) handle.Cmd { return handle.Cmd{Argv: []string{"sh", "-c",
 // TestToolThatIgnoresAnError checks that the runtime does not apply the changes
 // of a killed program, even if the tool ignores the error.
 func TestToolThatIgnoresAnError(t *testing.T) {
-	for _, way := range ways(t) {
+	for _, way := range writeModeCases(t) {
 		var got error
 		round := 0
-		w := newWorld(t, allowAll(), agent.Driver(way.driver), agent.Tools(runner(t, func(ctx context.Context, tc ctxperm.ToolContext, script string) (tool.Result, error) {
+		w := newProgramSetup(t, allowAll(), agent.Driver(way.driver), agent.Tools(runner(t, func(ctx context.Context, tc ctxperm.ToolContext, script string) (tool.Result, error) {
 			cmd := sh(script)
 			cmd.Timeout = []time.Duration{1, time.Millisecond, 100 * time.Millisecond}[round]
 			_, got = handle.Run(ctx, tc, cmd)
@@ -143,7 +143,7 @@ func TestProgramMeetsItsEnd(t *testing.T) {
 					return cmd, nil
 				})
 				require.NoError(t, err)
-				w := newWorld(t, allowAll(), agent.Driver(d), agent.Tools(own))
+				w := newProgramSetup(t, allowAll(), agent.Driver(d), agent.Tools(own))
 				fill(t, w.dir)
 				before := listing(t, w.dir, true)
 				tx, err := w.s.Begin(t.Context())
@@ -193,7 +193,7 @@ func TestNothingToSee(t *testing.T) {
 		return tool.Result{}, err
 	}
 	blind := runner(t, run, perm.Access(perm.Read, "file://other/**"))
-	w := newWorld(t, allowAll(), agent.Root("other", t.TempDir()), agent.Tools(blind))
+	w := newProgramSetup(t, allowAll(), agent.Root("other", t.TempDir()), agent.Tools(blind))
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)
 	o, err := tx.Invoke(t.Context(), "runner", "true")
@@ -202,7 +202,7 @@ func TestNothingToSee(t *testing.T) {
 	_, err = handle.Run(t.Context(), kept, sh("true"))
 	require.ErrorIs(t, err, ctxperm.ErrClosed, "the call has ended")
 
-	w = newWorld(t, agent.Tools(runner(t, run)), deciding(func(r perm.Request) perm.Decision {
+	w = newProgramSetup(t, agent.Tools(runner(t, run)), deciding(func(r perm.Request) perm.Decision {
 		if r.Access.Action == perm.Execute && r.Access.Resource.Program == "sh" {
 			return refusedFor("no shells")
 		}
@@ -218,8 +218,8 @@ func TestNothingToSee(t *testing.T) {
 // TestPipesAndSockets: those that a program leaves are left out, and said so; in the place
 // of a file they are refused with all the rest.
 func TestPipesAndSockets(t *testing.T) {
-	for _, way := range ways(t) {
-		w := newWorld(t, allowAll(), agent.Driver(way.driver))
+	for _, way := range writeModeCases(t) {
+		w := newProgramSetup(t, allowAll(), agent.Driver(way.driver))
 		fill(t, w.dir)
 		before := listing(t, w.dir, true)
 		txn, o := w.shell(t, "mkfifo src/p q; echo x > n")
@@ -242,7 +242,7 @@ func TestPipesAndSockets(t *testing.T) {
 func TestStrictOrNothing(t *testing.T) {
 	d, err := handle.New(handle.Config{Require: handle.Partial})
 	require.NoError(t, err)
-	w := newWorld(t, agent.Driver(d), deciding(func(perm.Request) perm.Decision {
+	w := newProgramSetup(t, agent.Driver(d), deciding(func(perm.Request) perm.Decision {
 		return allowed(perm.Details{Requires: []perm.Reason{{Text: "sandbox"}}})
 	}))
 	_, o := w.shell(t, "true")
@@ -268,7 +268,7 @@ func TestOneProgramPerCall(t *testing.T) {
 		{"ran out of time", timed("rm a; echo first > b; while :; do :; done"), false, sh("cat a; echo second > a")},
 		{"failed", sh("echo first > b; exit 1"), true, sh("echo second > a")},
 	} {
-		for _, way := range ways(t) {
+		for _, way := range writeModeCases(t) {
 			t.Run(tt.name+way.name, func(t *testing.T) {
 				var again error
 				own := runner(t, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (tool.Result, error) {
@@ -277,7 +277,7 @@ func TestOneProgramPerCall(t *testing.T) {
 					_, again = handle.Run(ctx, tc, tt.second)
 					return tool.Result{}, nil
 				}, perm.Access(perm.Execute, "exec://no-such-program"), perm.Access(perm.Read, "file://*/**"), perm.Access(perm.Write, "file://*/**"), perm.Access(perm.Delete, "file://*/**"))
-				w := newWorld(t, allowAll(), agent.Driver(way.driver), agent.Tools(own))
+				w := newProgramSetup(t, allowAll(), agent.Driver(way.driver), agent.Tools(own))
 				fill(t, w.dir)
 				before := listing(t, w.dir, true)
 				tx, err := w.s.Begin(t.Context())

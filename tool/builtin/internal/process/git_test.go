@@ -35,7 +35,7 @@ func repository(t *testing.T, dir string) {
 // TestGitHidden: the answer names the hidden files that git took for deleted, which git
 // add says nothing of, and what it says to do redoes them.
 func TestGitHidden(t *testing.T) {
-	w := newWorld(t)
+	w := newProgramSetup(t)
 	repository(t, w.dir)
 	git, err := exec.LookPath("git")
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestGit(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, person(t))
+			w := newProgramSetup(t, person(t))
 			repository(t, w.dir)
 			before := listing(t, w.dir, true)
 			tx, err := w.s.Begin(t.Context())
@@ -187,7 +187,7 @@ func TestGitAsks(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, person(t))
+			w := newProgramSetup(t, person(t))
 			repository(t, w.dir)
 			before := listing(t, w.dir, true)
 			tx, err := w.s.Begin(t.Context())
@@ -222,7 +222,7 @@ func TestGitLinks(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, person(t))
+			w := newProgramSetup(t, person(t))
 			repository(t, w.dir)
 			cmd := exec.CommandContext(t.Context(), "sh", "-ec", tt[0])
 			cmd.Dir = w.dir
@@ -245,7 +245,7 @@ func TestGitLinks(t *testing.T) {
 // TestGitRefusalNamesThePath: the first path that the policy asks about, not the first
 // that the program changed.
 func TestGitRefusalNamesThePath(t *testing.T) {
-	w := newWorld(t, person(t))
+	w := newProgramSetup(t, person(t))
 	repository(t, w.dir)
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)
@@ -263,7 +263,7 @@ func TestGitRefusalNamesThePath(t *testing.T) {
 // TestGitApproved: an approver sees the change, and undo reverts what was approved.
 func TestGitApproved(t *testing.T) {
 	preview := ""
-	w := newWorld(t, person(t), agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+	w := newProgramSetup(t, person(t), agent.Approver(ctxperm.ApproverFunc(func(_ context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
 		preview = a.Preview
 		return ctxperm.Approve("boss"), nil
 	})))
@@ -285,7 +285,7 @@ func TestGitWaits(t *testing.T) {
 		"one file": "git config alias.st status",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, person(t), agent.SuspendForApproval())
+			w := newProgramSetup(t, person(t), agent.SuspendForApproval())
 			repository(t, w.dir)
 			before := listing(t, w.dir, true)
 			tx, o := w.wait(t, "shell_run", tool.Args{"script": script})
@@ -304,7 +304,7 @@ func TestGitWaits(t *testing.T) {
 
 // TestGitCredentials: a repository whose configuration holds a secret is out of reach.
 func TestGitCredentials(t *testing.T) {
-	w := newWorld(t, person(t))
+	w := newProgramSetup(t, person(t))
 	repository(t, w.dir)
 	config := filepath.Join(w.dir, ".git/config")
 	data, err := os.ReadFile(config)
@@ -323,13 +323,13 @@ func TestGitCredentials(t *testing.T) {
 // TestGitAuthor: commits are by the person's name where the repository sets none, and
 // by what it sets where it does.
 func TestGitAuthor(t *testing.T) {
-	w := newWorld(t, person(t))
+	w := newProgramSetup(t, person(t))
 	repository(t, w.dir)
 	_, o := w.shell(t, "git init -q n; cd n; git commit -q --allow-empty -m x; git log --format='%an <%ae>'; git config user.name Own; git commit -q --allow-empty -m x; git log -1 --format='%an <%ae>'")
 	require.Contains(t, o.Text, `Pat "P" \\ O'Neil <pat@example.com>`+"\nOwn <pat@example.com>")
 	_, o = w.shell(t, "git commit -q --allow-empty -m x; git log -1 --format='%an <%ae>'; git config --global user.name Global; git config user.name; env | grep ^GIT_")
 	require.Contains(t, o.Text, "Person <person@example.com>\nPerson")
-	none := newWorld(t)
+	none := newProgramSetup(t)
 	repository(t, none.dir)
 	_, o = none.shell(t, "git init -q n; cd n; git commit -q --allow-empty -m x; env | grep ^GIT_")
 	require.Contains(t, o.Text, "Please tell me who you are")

@@ -60,7 +60,7 @@ func shown(dir string) (map[string]string, error) {
 // TestGrades: each tool is as good as its grade says, where there is a sandbox.
 // REVERTTEST_UPDATE=1 writes the grades that the kit finds.
 func TestGrades(t *testing.T) {
-	newWorld(t) // skips where programs cannot be run
+	newProgramSetup(t) // skips where programs cannot be run
 	if process.Shell() != "bash" {
 		t.Skip("this machine has no bash")
 	}

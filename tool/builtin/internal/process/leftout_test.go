@@ -34,12 +34,12 @@ func TestLeftOut(t *testing.T) {
 		{"a moved file of somebody else", "mv theirs mine", nil, true},
 		{"in a folder of somebody else", "echo x > ours/f", nil, true},
 	} {
-		for _, way := range ways(t) {
+		for _, way := range writeModeCases(t) {
 			t.Run(tt.name+way.name, func(t *testing.T) {
 				if tt.root && os.Getuid() != 0 {
 					t.Skip("only the root user's programs can give files away")
 				}
-				w := newWorld(t, allowAll(), agent.Driver(way.driver))
+				w := newProgramSetup(t, allowAll(), agent.Driver(way.driver))
 				fill(t, w.dir)
 				if tt.root {
 					plainly(t, w.dir, "echo theirs > theirs; chown 4321:4321 theirs; chmod 666 theirs; mkdir ours; chown 4321:4321 ours; chmod 2777 ours")

@@ -28,9 +28,9 @@ func TestUndoOfLinks(t *testing.T) {
 		{"two files become one", three, "rm h1 h2; ln b h1; ln b2 h2"},
 		{"a name moves", three, "mv d/h3 h0; mv h1 d/h1"},
 	} {
-		for _, way := range ways(t) {
+		for _, way := range writeModeCases(t) {
 			t.Run(tt.name+way.name, func(t *testing.T) {
-				w := newWorld(t, allowAll(), agent.Driver(way.driver))
+				w := newProgramSetup(t, allowAll(), agent.Driver(way.driver))
 				fill(t, w.dir)
 				plainly(t, w.dir, tt.setup)
 				before := listing(t, w.dir, true)

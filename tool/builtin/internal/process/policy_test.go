@@ -37,7 +37,7 @@ deny contains "one file at a time" if {
 }
 `)}}})
 	require.NoError(t, err)
-	w := newWorld(t, agent.Policy(engine))
+	w := newProgramSetup(t, agent.Policy(engine))
 	for script, why := range map[string]string{
 		"ls > out":                    "",
 		"echo a; curl example.com":    "no curl",

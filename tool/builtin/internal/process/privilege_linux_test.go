@@ -46,9 +46,9 @@ func TestFilesThatRunAsOthers(t *testing.T) {
 		{"a folder of other bits", "chmod 700 g; echo > g/n"},
 		{"a folder made anew", "mkdir n; mv g/f n; rmdir g; mv n g"},
 	} {
-		for _, way := range ways(t) {
+		for _, way := range writeModeCases(t) {
 			t.Run(tt.name+way.name, func(t *testing.T) {
-				w := newWorld(t, allowAll(), agent.Driver(way.driver))
+				w := newProgramSetup(t, allowAll(), agent.Driver(way.driver))
 				other := w.dir + "-plain"
 				removable(t, w.dir, other)
 				require.NoError(t, os.Mkdir(other, 0o755))

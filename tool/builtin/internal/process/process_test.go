@@ -49,16 +49,16 @@ func shim(t *testing.T) string {
 	return program
 }
 
-// world is a workspace and a session that may do what it likes there.
-type world struct {
+// programSetup is a workspace and a session that may do what it likes there.
+type programSetup struct {
 	dir string
 	rt  *agent.Runtime
 	s   *agent.Session
 }
 
-func newWorld(t *testing.T, opts ...agent.Option) world {
+func newProgramSetup(t *testing.T, opts ...agent.Option) programSetup {
 	t.Helper()
-	w := makeWorld(t, opts...)
+	w := newFastSetup(t, opts...)
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)
 	o, err := tx.Invoke(t.Context(), "process_run", tool.Args{"argv": []string{"true"}})
@@ -69,15 +69,15 @@ func newWorld(t *testing.T, opts ...agent.Option) world {
 	return w
 }
 
-func makeWorld(t *testing.T, opts ...agent.Option) world {
+func newFastSetup(t *testing.T, opts ...agent.Option) programSetup {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "ws")
 	require.NoError(t, os.Mkdir(dir, 0o755))
-	return makeWorldIn(t, dir, opts...)
+	return newFastSetupIn(t, dir, opts...)
 }
 
-// makeWorldIn is makeWorld for a folder that is there.
-func makeWorldIn(t *testing.T, dir string, opts ...agent.Option) world {
+// newFastSetupIn is newFastSetup for a folder that is there.
+func newFastSetupIn(t *testing.T, dir string, opts ...agent.Option) programSetup {
 	t.Helper()
 	opts = append([]agent.Option{
 		agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(process.Tools()...), agent.Root("workspace", dir),
@@ -87,11 +87,11 @@ func makeWorldIn(t *testing.T, dir string, opts ...agent.Option) world {
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
 	s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})
 	require.NoError(t, err)
-	return world{dir, rt, s}
+	return programSetup{dir, rt, s}
 }
 
 // shell runs one script in a transaction of its own and commits it. On a busy machine, a script can take longer than the default timeout.
-func (w world) shell(t *testing.T, script string) (txn string, o tool.Outcome) {
+func (w programSetup) shell(t *testing.T, script string) (txn string, o tool.Outcome) {
 	t.Helper()
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func (w world) shell(t *testing.T, script string) (txn string, o tool.Outcome) {
 }
 
 func TestShell(t *testing.T) {
-	w := newWorld(t)
+	w := newProgramSetup(t)
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "a"), []byte("old"), 0o644))
 	txn, o := w.shell(t, "cat a; echo new > a; mkdir d; echo x > d/f; ln -s f d/l; exit 3")
 	require.Equal(t, tool.StatusDone, o.Status)

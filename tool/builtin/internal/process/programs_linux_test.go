@@ -155,7 +155,7 @@ func TestPrograms(t *testing.T) {
 			if _, err := user.Current(); err != nil && p.account {
 				t.Skip("this user has no account, which " + p.name + " wants")
 			}
-			w := newWorld(t)
+			w := newProgramSetup(t)
 			if p.works != "" {
 				_, o := w.shell(t, p.works)
 				require.Equal(t, tool.StatusDone, o.Status)

@@ -35,7 +35,7 @@ func TestPureProgramChangesNothing(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	w := newWorld(t, allowAll(), agent.Tools(runs))
+	w := newProgramSetup(t, allowAll(), agent.Tools(runs))
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)
 	o, err := tx.Invoke(t.Context(), "runs", "true")

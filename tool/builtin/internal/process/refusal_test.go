@@ -46,7 +46,7 @@ func text(in json.RawMessage) (s string) {
 }
 
 // invoke runs one script in a transaction that stays open.
-func (w world) invoke(t *testing.T, script string) (*agent.Txn, tool.Outcome, error) {
+func (w programSetup) invoke(t *testing.T, script string) (*agent.Txn, tool.Outcome, error) {
 	t.Helper()
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func (w world) invoke(t *testing.T, script string) (*agent.Txn, tool.Outcome, er
 func TestOnePathDeniesAll(t *testing.T) {
 	var asked []string
 	seen := map[string]string{} // by path: whether there was something, and is to be
-	w := newWorld(t, deciding(func(r perm.Request) perm.Decision {
+	w := newProgramSetup(t, deciding(func(r perm.Request) perm.Decision {
 		if r.Purpose == perm.PurposeApply {
 			asked = append(asked, string(r.Access.Action)+" "+r.Access.Resource.Path)
 			for _, c := range r.Changes {
@@ -104,7 +104,7 @@ func TestNeedsBoundPrograms(t *testing.T) {
 				return handle.Cmd{Argv: []string{"sh", "-c", text(in)}}, nil
 			})
 			require.NoError(t, err)
-			w := newWorld(t, allowAll(), agent.Tools(own))
+			w := newProgramSetup(t, allowAll(), agent.Tools(own))
 			fill(t, w.dir)
 			tx, err := w.s.Begin(t.Context())
 			require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestNeedsBoundPrograms(t *testing.T) {
 // keys, templates, and keys that are fixtures of tests. What is hidden does not come to
 // sight by way of a folder of fixtures.
 func TestMasksHideSecretsOnly(t *testing.T) {
-	w := newWorld(t)
+	w := newProgramSetup(t)
 	open := []string{"tls/Cacert.pem", "id_rsa.pub", ".env.example", "a/testdata/server.key", "test/id_rsa"}
 	hidden := []string{"tls/server.pem", "tls/server.key", "test/.env", "deploy/test/server.key"}
 	for _, name := range append(slices.Clone(open), hidden...) {
@@ -159,7 +159,7 @@ func TestMasksHideSecretsOnly(t *testing.T) {
 // TestMasks: what the policy masks is not there for a program, however it is spelt, and
 // is not lost when the program removes the folder around it.
 func TestMasks(t *testing.T) {
-	w := newWorld(t)
+	w := newProgramSetup(t)
 	fill(t, w.dir)
 	for _, name := range []string{".env", "src/.ENV", "src/deep/server.Key", "docs/id_rsa"} {
 		require.NoError(t, os.WriteFile(filepath.Join(w.dir, name), []byte("secret"), 0o600))
@@ -202,9 +202,9 @@ func TestForeignChangeWhileItRan(t *testing.T) {
 			if when == "before" && strings.HasSuffix(tt.name, "after") {
 				continue // then the program comes after them, and sees what they did
 			}
-			for _, way := range ways(t) {
+			for _, way := range writeModeCases(t) {
 				t.Run(tt.name+", "+when+way.name, func(t *testing.T) {
-					var w world
+					var w programSetup
 					ready := make(chan struct{})
 					var once sync.Once
 					interrupted, err := process.Program(tool.Spec{Name: "interrupted", Description: "Runs a script."}, func(in json.RawMessage) (handle.Cmd, error) {
@@ -216,7 +216,7 @@ func TestForeignChangeWhileItRan(t *testing.T) {
 						}}, nil
 					})
 					require.NoError(t, err)
-					w = newWorld(t, allowAll(), agent.Tools(interrupted), agent.Driver(way.driver))
+					w = newProgramSetup(t, allowAll(), agent.Tools(interrupted), agent.Driver(way.driver))
 					fill(t, w.dir)
 					expected := w.dir + "-expected"
 					require.NoError(t, exec.Command("cp", "-a", w.dir, expected).Run())
@@ -258,7 +258,7 @@ func (g *gate) Read(p []byte) (int, error) {
 // TestForeignChangeBeforeUndo checks that undo keeps what another writer wrote
 // after the program, and reverts everything else.
 func TestForeignChangeBeforeUndo(t *testing.T) {
-	w := newWorld(t, allowAll())
+	w := newProgramSetup(t, allowAll())
 	fill(t, w.dir)
 	before := listing(t, w.dir, true)
 	txn, _ := w.shell(t, "sed -i s/a/b/ a; rm -r src/deep; mkdir n; echo x > n/f")
@@ -286,7 +286,7 @@ func TestLevelIsDemanded(t *testing.T) {
 	require.ErrorContains(t, err, "leave the tools out")
 	d, err := handle.New(handle.Config{Shim: "/bin/true", Scratch: filepath.Join(t.TempDir(), "s")})
 	require.NoError(t, err)
-	w := makeWorld(t, allowAll(), agent.Driver(d))
+	w := newFastSetup(t, allowAll(), agent.Driver(d))
 	fill(t, w.dir)
 	before := listing(t, w.dir, true)
 	_, o, err := w.invoke(t, "echo x > a")
@@ -302,7 +302,7 @@ func TestLevelIsDemanded(t *testing.T) {
 func TestPreview(t *testing.T) {
 	var seen ctxperm.ApprovalRequest
 	approve := true
-	w := newWorld(t, deciding(func(perm.Request) perm.Decision {
+	w := newProgramSetup(t, deciding(func(perm.Request) perm.Decision {
 		return perm.NewDecision(perm.Allow, perm.Details{
 			Reasons:  []perm.Reason{{Text: "all", At: "a.rego:2", Set: "allow"}},
 			Requires: []perm.Reason{{Text: "preview", At: "a.rego:1", Set: "require"}},

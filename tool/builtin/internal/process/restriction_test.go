@@ -24,7 +24,7 @@ func TestRestrictions(t *testing.T) {
 		{"signal", handle.Result{Code: -1, Signal: "killed", Restrictions: met}, "\n[it was ended by a signal: killed]\n[sandbox: link of \"a\": has a number of its own; copy it]"},
 		{"nothing met", handle.Result{Code: 1}, "\n[exit code 1]"},
 	} {
-		require.Equal(t, tt.text, said(tt.r), tt.name)
+		require.Equal(t, tt.text, resultText(tt.r), tt.name)
 		raw, err := canon.Marshal(answer(tt.r))
 		require.NoError(t, err)
 		var out struct{ Restrictions []handle.Restriction }

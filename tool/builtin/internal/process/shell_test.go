@@ -15,7 +15,7 @@ import (
 // TestShellThatIsNamed: the description names the shell that runs a script, which is
 // bash if there is one; a call can name the other.
 func TestShellThatIsNamed(t *testing.T) {
-	w := newWorld(t)
+	w := newProgramSetup(t)
 	for _, shell := range []string{"bash", "sh"} {
 		said := process.ToolsOf(shell)[1].Spec().Description
 		require.True(t, strings.HasPrefix(said, "Run a script of "+shell+" in the workspace"), said)
@@ -47,7 +47,7 @@ func TestShellThatIsNamed(t *testing.T) {
 // TestUsualFolders: programs of the system's and the toolchains' usual folders are
 // found by name.
 func TestUsualFolders(t *testing.T) {
-	w := newWorld(t)
+	w := newProgramSetup(t)
 	_, o := w.shell(t, `echo "$PATH"`)
 	for _, dir := range []string{"/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin"} {
 		require.Contains(t, strings.Split(strings.TrimSpace(o.Text), ":"), dir)

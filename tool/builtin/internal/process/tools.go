@@ -124,7 +124,7 @@ func execute(ctx context.Context, tc ctxperm.ToolContext, c handle.Cmd) (tool.Re
 		return tool.Result{}, err
 	}
 	raw, err := canon.Marshal(answer(r))
-	return tool.Result{JSON: raw, Text: said(r)}, err
+	return tool.Result{JSON: raw, Text: resultText(r)}, err
 }
 
 // answer makes the structured result of a call.
@@ -133,15 +133,15 @@ func answer(r handle.Result) output {
 		ExitCode: r.Code, Signal: r.Signal, Stdout: text(r.Stdout), Stderr: text(r.Stderr), Dropped: r.TruncatedBytes,
 		Wrote: r.ChangedFiles, LeftOut: r.SkippedChanges, Survivors: r.Survivors, Sandbox: string(r.Level), Missing: r.MissingProtections,
 	}
-	out.Restrictions = told(r)
+	out.Restrictions = reportedRestrictions(r)
 	return out
 }
 
 // text is what a program wrote, as JSON can hold it.
 func text(p []byte) string { return strings.ToValidUTF8(string(p), string(utf8.RuneError)) }
 
-// said is the result in a model's words.
-func said(r handle.Result) string {
+// resultText is the result in a model's words.
+func resultText(r handle.Result) string {
 	var b strings.Builder
 	b.WriteString(text(r.Stdout))
 	if len(r.Stderr) > 0 {
@@ -159,17 +159,17 @@ func said(r handle.Result) string {
 	for _, what := range r.SkippedChanges {
 		_, _ = fmt.Fprintf(&b, "\n[not applied: %s]", what)
 	}
-	for _, met := range told(r) {
+	for _, met := range reportedRestrictions(r) {
 		_, _ = fmt.Fprintf(&b, "\n[sandbox: %s]", met.Text)
 	}
 	return b.String()
 }
 
-// told are the rules of the sandbox that the answer names: all that the program met
+// reportedRestrictions are the rules of the sandbox that the answer names: all that the program met
 // if it failed or complained, since a script can succeed whose commands did not. Of
 // a program that did neither they are what it named and could not see: what looks
 // empty to it may not be.
-func told(r handle.Result) (all []handle.Restriction) {
+func reportedRestrictions(r handle.Result) (all []handle.Restriction) {
 	if r.Signal != "" || r.Code != 0 || len(r.Stderr) > 0 {
 		return r.Restrictions
 	}

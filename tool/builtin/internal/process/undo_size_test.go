@@ -41,9 +41,9 @@ func TestSparseFiles(t *testing.T) {
 		"moved":           "mv big new",
 		"deleted":         "rm big",
 	} {
-		for _, way := range ways(t) {
+		for _, way := range writeModeCases(t) {
 			t.Run(name+way.name, func(t *testing.T) {
-				w := newWorld(t, allowAll(), agent.Driver(way.driver))
+				w := newProgramSetup(t, allowAll(), agent.Driver(way.driver))
 				big := filepath.Join(w.dir, "big")
 				plainly(t, w.dir, "truncate -s 4M big; printf begin | dd of=big conv=notrunc; printf middle | dd of=big bs=1 seek=1792k conv=notrunc; touch -d 2001-01-01 big")
 				other := w.dir + "-plain"
@@ -86,12 +86,12 @@ func TestHolesAreNotRead(t *testing.T) {
 		"changed": "printf x | dd of=big bs=1 seek=1G conv=notrunc",
 		"deleted": "rm big",
 	} {
-		for _, way := range ways(t) {
+		for _, way := range writeModeCases(t) {
 			t.Run(name+way.name, func(t *testing.T) {
 				j, err := sqlite.Open(t.Context(), t.TempDir()) // one in memory would hold the zeros
 				require.NoError(t, err)
 				defer func() { require.NoError(t, j.Close()) }()
-				w := newWorld(t, allowAll(), agent.Driver(way.driver), agent.Journal(j))
+				w := newProgramSetup(t, allowAll(), agent.Driver(way.driver), agent.Journal(j))
 				big := filepath.Join(w.dir, "big")
 				plainly(t, w.dir, "truncate -s 4G big; printf middle | dd of=big bs=1 seek=2G conv=notrunc")
 				if allocated(t, big) > margin {
@@ -124,7 +124,7 @@ func TestHolesAreNotRead(t *testing.T) {
 func TestKilledWhileItWrites(t *testing.T) {
 	const writes = "rm -r docs; i=0; while :; do echo $i >> a; echo $i > n$i; mv n$i src/; i=$((i+1)); [ $i != 50 ] || echo ready; done & while :; do date > b; chmod 600 b; done"
 	for _, by := range []string{"its time", "its caller"} {
-		for _, way := range ways(t) {
+		for _, way := range writeModeCases(t) {
 			t.Run(by+way.name, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -132,7 +132,7 @@ func TestKilledWhileItWrites(t *testing.T) {
 					return handle.Cmd{Argv: []string{"sh", "-c", writes}, Output: func(handle.Stream, []byte) { cancel() }}, nil
 				})
 				require.NoError(t, err)
-				w := newWorld(t, allowAll(), agent.Tools(endless), agent.Driver(way.driver))
+				w := newProgramSetup(t, allowAll(), agent.Tools(endless), agent.Driver(way.driver))
 				fill(t, w.dir)
 				before := listing(t, w.dir, true)
 				tx, err := w.s.Begin(t.Context())
@@ -161,9 +161,9 @@ func TestKilledWhileItWrites(t *testing.T) {
 func TestManyKindsAtOnce(t *testing.T) {
 	const setup = "ln a twin; mkdir -p deep/er/est; for i in 1 2 3 4 5 6 7 8; do echo $i > deep/er/est/f$i; ln -s ../f$i deep/er/l$i; done; printf x > \"$(printf 'in\\377valid')\"; python3 -c 'import os; os.setxattr(\"a\", \"user.k\", b\"v\")'"
 	const script = "mv deep other; mv \"$(printf 'in\\377valid')\" \"$(printf 'new\\nline')\"; rm twin; ln b twin; chmod -R go= other; mv other/er/est/f1 other/er/l1; rm -r src; ln -s other src; tar cf - other | (mkdir un && tar xf - -C un); python3 -c 'import os; os.removexattr(\"a\", \"user.k\"); os.setxattr(\"un\", \"user.d\", b\"w\")'"
-	for _, way := range ways(t) {
+	for _, way := range writeModeCases(t) {
 		t.Run("by"+way.name, func(t *testing.T) {
-			w := newWorld(t, allowAll(), agent.Driver(way.driver))
+			w := newProgramSetup(t, allowAll(), agent.Driver(way.driver))
 			fill(t, w.dir)
 			plainly(t, w.dir, setup)
 			other := w.dir + "-plain"

@@ -158,12 +158,12 @@ func TestUndoOfPrograms(t *testing.T) {
 		{"rename in the place of another", "", `python3 -c 'import os; os.rename("src", "t"); os.rename("docs", "src"); os.rename("t", "docs")'`},
 		{"many files", "", "i=0; while [ $i -lt 300 ]; do echo $i > src/n$i; i=$((i+1)); done"},
 	} {
-		for _, way := range ways(t) {
+		for _, way := range writeModeCases(t) {
 			if ofTheOther(tt.name + way.name) {
 				continue
 			}
 			t.Run(tt.name+way.name, func(t *testing.T) {
-				w := newWorld(t, allowAll(), agent.Driver(way.driver))
+				w := newProgramSetup(t, allowAll(), agent.Driver(way.driver))
 				fill(t, w.dir)
 				plainly(t, w.dir, tt.setup)
 				other := w.dir + "-plain"
@@ -194,7 +194,7 @@ func TestUndoOfPrograms(t *testing.T) {
 // TestCloneOfTheWorkspace: git clones a folder of the workspace by hard links where the
 // kernel keeps these whole. Where it does not, the answer says so, and how to do it.
 func TestCloneOfTheWorkspace(t *testing.T) {
-	w := newWorld(t, allowAll())
+	w := newProgramSetup(t, allowAll())
 	fill(t, w.dir)
 	git := "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b HOME=/nonexistent; "
 	plainly(t, w.dir, git+"git init -q -b main . && git add . && git commit -qm one")
@@ -236,7 +236,7 @@ func TestLinksStayWhole(t *testing.T) {
 		"clone of a folder":  "cp -al src copy; echo more >> copy/twin",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, allowAll())
+			w := newProgramSetup(t, allowAll())
 			fill(t, w.dir)
 			plainly(t, w.dir, "ln a src/twin; ln src/deep/x src/deep/y; ln b docs/b2; ln b b3")
 			other := w.dir + "-plain"
@@ -270,9 +270,9 @@ func TestTakesRightsAway(t *testing.T) {
 		{"chmod 500 src/deep", "chmod 700 src/deep; rm src/deep/x", `"src/deep/x" was written, but`},
 		{"chmod 500 docs", "echo more >> docs/readme", `"docs/readme" was written, but`},
 	} {
-		for _, way := range ways(t) {
+		for _, way := range writeModeCases(t) {
 			t.Run(tt.script+way.name, func(t *testing.T) {
-				w := newWorld(t, allowAll(), agent.Driver(way.driver))
+				w := newProgramSetup(t, allowAll(), agent.Driver(way.driver))
 				removable(t, w.dir)
 				fill(t, w.dir)
 				plainly(t, w.dir, tt.setup)
@@ -312,19 +312,19 @@ func removable(t *testing.T, dirs ...string) {
 // attributed gives a file and a folder attributes, which are content like any other.
 const attributed = `python3 -c 'import os; os.setxattr("a", "user.k", b"v"); os.setxattr("src", "user.d", b"w")'`
 
-type way struct {
+type writeModeCase struct {
 	name   string
 	driver *handle.Driver
 }
 
-// ways are how a program's changes can be had: by an overlay, and by a copy.
-func ways(t *testing.T) (all []way) {
+// writeModeCases are how a program's changes can be had: by an overlay, and by a copy.
+func writeModeCases(t *testing.T) (all []writeModeCase) {
 	t.Helper()
 	for _, copies := range []bool{false, true} {
 		d, err := handle.New(handle.Config{UseCopies: copies, Shim: shim(t)})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, d.Close()) })
-		all = append(all, way{map[bool]string{true: ", by a copy"}[copies], d})
+		all = append(all, writeModeCase{map[bool]string{true: ", by a copy"}[copies], d})
 	}
 	return all
 }
@@ -378,7 +378,7 @@ func plainly(t *testing.T, dir, script string) {
 
 // TestKilledByTime: what a program wrote that ran out of time is nowhere.
 func TestKilledByTime(t *testing.T) {
-	w := newWorld(t, allowAll())
+	w := newProgramSetup(t, allowAll())
 	fill(t, w.dir)
 	before := listing(t, w.dir, true)
 	tx, err := w.s.Begin(t.Context())

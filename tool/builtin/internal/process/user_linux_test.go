@@ -69,7 +69,7 @@ func TestForeignOwner(t *testing.T) {
 	defer func() { require.NoError(t, rt.Close()) }()
 	s, err := rt.Session(t.Context(), perm.Principal{ID: "coder"})
 	require.NoError(t, err)
-	w := world{dir, rt, s}
+	w := programSetup{dir, rt, s}
 	before := listing(t, dir, true)
 	txn, o := w.shell(t, "cat theirs; echo mine > own; mkdir d; cp theirs d/copy")
 	require.Contains(t, o.Text, "theirs")

@@ -27,7 +27,7 @@ func mustSee() []perm.Reason {
 	return []perm.Reason{{Text: "preview", At: "a.rego:1", Set: "require"}}
 }
 
-func asking(r perm.Request) perm.Decision {
+func askPolicy(r perm.Request) perm.Decision {
 	d := perm.Details{Reasons: []perm.Reason{{Text: "somebody says so", At: "a.rego:2", Set: "ask"}}}
 	if r.Purpose == perm.PurposeRun {
 		d.Requires = mustSee()
@@ -43,7 +43,7 @@ func previewing(r perm.Request) perm.Decision {
 }
 
 // wait begins a call that has to wait.
-func (w world) wait(t *testing.T, name string, input any) (*agent.Txn, tool.Outcome) {
+func (w programSetup) wait(t *testing.T, name string, input any) (*agent.Txn, tool.Outcome) {
 	t.Helper()
 	tx, err := w.s.Begin(t.Context())
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func (w world) wait(t *testing.T, name string, input any) (*agent.Txn, tool.Outc
 	return tx, o
 }
 
-func (w world) call(t *testing.T, id string) *revert.Call {
+func (w programSetup) call(t *testing.T, id string) *revert.Call {
 	t.Helper()
 	_, c, err := revert.LoadCall(t.Context(), w.rt.Journal(), id)
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func (w world) call(t *testing.T, id string) *revert.Call {
 }
 
 // asks is the question that a call waits with.
-func (w world) asks(t *testing.T, id string) string {
+func (w programSetup) asks(t *testing.T, id string) string {
 	t.Helper()
 	return w.call(t, id).Asked.Digest
 }
@@ -70,7 +70,7 @@ func (w world) asks(t *testing.T, id string) string {
 // change. The runtime applies the changes only after the program has made the
 // same ones again.
 func TestWait(t *testing.T) {
-	w := newWorld(t, deciding(previewing), agent.SuspendForApproval())
+	w := newProgramSetup(t, deciding(previewing), agent.SuspendForApproval())
 	fill(t, w.dir)
 	before := listing(t, w.dir, true)
 	tx, o := w.wait(t, "shell_run", tool.Args{"script": "sed -i s/aaa/bbb/ a; rm b; chmod 700 src"})
@@ -115,7 +115,7 @@ func TestWait(t *testing.T) {
 // TestWaitTwice checks that an approval to run a program does not approve its
 // changes.
 func TestWaitTwice(t *testing.T) {
-	w := makeWorld(t, deciding(asking), agent.SuspendForApproval())
+	w := newFastSetup(t, deciding(askPolicy), agent.SuspendForApproval())
 	tx, o := w.wait(t, "shell_run", tool.Args{"script": "echo x > new"})
 	first := w.call(t, o.Call).Asked
 	require.Empty(t, first.Purpose, "the program has not run")
@@ -147,29 +147,29 @@ func TestWaitTwice(t *testing.T) {
 func TestWaitInVain(t *testing.T) {
 	for _, tt := range []struct {
 		name, script string
-		meanwhile    func(t *testing.T, w world, call string)
+		meanwhile    func(t *testing.T, w programSetup, call string)
 		why          string
 	}{
-		{"refused", "echo x > a", func(t *testing.T, w world, call string) {
+		{"refused", "echo x > a", func(t *testing.T, w programSetup, call string) {
 			require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: call, Approved: false, By: "boss", Why: "not like this", RequestDigest: w.asks(t, call)}))
 		}, "not like this"},
-		{"other files", "cat b > a", func(t *testing.T, w world, call string) {
+		{"other files", "cat b > a", func(t *testing.T, w programSetup, call string) {
 			require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: call, Approved: true, By: "boss", RequestDigest: w.asks(t, call)}))
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), []byte("hostile\n"), 0o644))
 		}, "what the call would change now is not what was asked about"},
-		{"the same words over other bytes", "head -c 2000000 b > big; echo x > after", func(t *testing.T, w world, call string) {
+		{"the same words over other bytes", "head -c 2000000 b > big; echo x > after", func(t *testing.T, w programSetup, call string) {
 			require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: call, Approved: true, By: "boss", RequestDigest: w.asks(t, call)}))
 			long := slices.Repeat([]byte("l\x00"), 1_000_000)
 			long[1_999_000] = 'm'
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), long, 0o644))
 		}, "what the call would change now is not what was asked about"},
-		{"nothing any more", "test -f gone && exit; echo x > a", func(t *testing.T, w world, call string) {
+		{"nothing any more", "test -f gone && exit; echo x > a", func(t *testing.T, w programSetup, call string) {
 			require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: call, Approved: true, By: "boss", RequestDigest: w.asks(t, call)}))
 			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "gone"), nil, 0o644))
 		}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, deciding(previewing), agent.SuspendForApproval())
+			w := newProgramSetup(t, deciding(previewing), agent.SuspendForApproval())
 			fill(t, w.dir)
 			if strings.HasPrefix(tt.name, "the same") {
 				require.NoError(t, os.WriteFile(filepath.Join(w.dir, "b"), slices.Repeat([]byte("l\x00"), 1_000_000), 0o644))
@@ -205,11 +205,11 @@ func TestWaitNotRemembered(t *testing.T) {
 	for _, tt := range []struct {
 		decide func(perm.Request) perm.Decision
 		want   int
-	}{{previewing, 2}, {asking, 2}, {func(r perm.Request) perm.Decision {
+	}{{previewing, 2}, {askPolicy, 2}, {func(r perm.Request) perm.Decision {
 		return perm.NewDecision(perm.Ask, perm.Details{Reasons: []perm.Reason{{Text: "somebody says so"}}})
 	}, 1}} {
 		asked = 0
-		w := newWorld(t, deciding(tt.decide), seen)
+		w := newProgramSetup(t, deciding(tt.decide), seen)
 		fill(t, w.dir)
 		for _, content := range []string{"a", "a"} {
 			tx, err := w.s.Begin(t.Context())
@@ -247,9 +247,9 @@ func TestWaitWithMore(t *testing.T) {
 			if answers {
 				limit = time.Hour
 			}
-			w := newWorld(t, agent.SuspendForApproval(), agent.Tools(both), agent.Limits(tool.Limits{Answer: limit}), deciding(func(r perm.Request) perm.Decision {
+			w := newProgramSetup(t, agent.SuspendForApproval(), agent.Tools(both), agent.Limits(tool.Limits{Answer: limit}), deciding(func(r perm.Request) perm.Decision {
 				if r.Purpose == perm.PurposeApply {
-					return asking(r)
+					return askPolicy(r)
 				}
 				return allowed(perm.Details{})
 			}))
@@ -284,7 +284,7 @@ func TestWaitWithMore(t *testing.T) {
 
 // TestWaitUses: a call that runs again has used its grant once.
 func TestWaitUses(t *testing.T) {
-	w := makeWorld(t, deciding(previewing), agent.SuspendForApproval())
+	w := newFastSetup(t, deciding(previewing), agent.SuspendForApproval())
 	s, err := w.rt.Session(t.Context(), perm.Principal{ID: "once"}, agent.MaxUses(1))
 	require.NoError(t, err)
 	tx, err := s.Begin(t.Context())
@@ -305,10 +305,10 @@ func TestWaitUses(t *testing.T) {
 // all, what was said of its changes does not answer that.
 func TestWaitUnderAnotherPolicy(t *testing.T) {
 	decide := previewing
-	w := newWorld(t, deciding(func(r perm.Request) perm.Decision { return decide(r) }), agent.SuspendForApproval())
+	w := newProgramSetup(t, deciding(func(r perm.Request) perm.Decision { return decide(r) }), agent.SuspendForApproval())
 	tx, o := w.wait(t, "shell_run", tool.Args{"script": "echo x > new"})
 	require.NoError(t, w.rt.Answer(t.Context(), agent.Answer{Call: o.Call, Approved: true, By: "boss", RequestDigest: w.asks(t, o.Call)}))
-	decide = asking
+	decide = askPolicy
 	out, err := tx.Resume(t.Context(), o.Call)
 	require.ErrorIs(t, err, tool.ErrDenied, out.Text)
 	require.Contains(t, out.Error.Why, "the policy or the input has changed since")
@@ -323,7 +323,7 @@ func TestWaitWithNetwork(t *testing.T) {
 		perm.Access(perm.Execute, "exec://sh"), perm.Access(perm.Connect, "exec://sh"),
 		perm.Access(perm.Read, "file://workspace/**"), perm.Access(perm.Write, "file://workspace/**"),
 	}
-	var w world
+	var w programSetup
 	for _, how := range []tool.Confinement{tool.Handles, tool.Trusted} {
 		sends, err := tool.CreateWith("sends", "Runs a program that may send something.", needs, func(ctx context.Context, tc ctxperm.ToolContext, _ string) (string, error) {
 			_, c, err := revert.LoadCall(ctx, w.rt.Journal(), tc.Call().ID)
@@ -334,9 +334,9 @@ func TestWaitWithNetwork(t *testing.T) {
 			return "", err
 		}, tool.Effect(effect.Pivot), tool.Confined(how))
 		require.NoError(t, err)
-		w = newWorld(t, agent.SuspendForApproval(), agent.Tools(sends), agent.Limits(tool.Limits{Answer: time.Millisecond}), deciding(func(r perm.Request) perm.Decision {
+		w = newProgramSetup(t, agent.SuspendForApproval(), agent.Tools(sends), agent.Limits(tool.Limits{Answer: time.Millisecond}), deciding(func(r perm.Request) perm.Decision {
 			if r.Purpose == perm.PurposeApply {
-				return asking(r)
+				return askPolicy(r)
 			}
 			return allowed(perm.Details{})
 		}))
@@ -365,7 +365,7 @@ func TestNetworkIsNotReversible(t *testing.T) {
 			return "", err
 		}, tool.Effect(class), tool.Confined(tool.Handles))
 		require.NoError(t, err)
-		w := newWorld(t, allowAll(), agent.Tools(sends))
+		w := newProgramSetup(t, allowAll(), agent.Tools(sends))
 		tx, err := w.s.Begin(t.Context())
 		require.NoError(t, err)
 		out, err := tx.Invoke(t.Context(), "sends", "")

@@ -26,17 +26,17 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// doomed is what a process that will be killed is told.
-type doomed struct {
+// killedProcess is what a process that will be killed is told.
+type killedProcess struct {
 	State, URL, Allow string
 	Keys, Replays     bool
 	At                string // the point that is counted from, such as web.sent:2; empty: the start
-	Die               int    // so many points later
+	ExitAfter         int    // so many points later
 }
 
 func TestMain(m *testing.M) {
 	if text := os.Getenv("REMIT_DOOMED"); text != "" {
-		var d doomed
+		var d killedProcess
 		if err := errors.Join(json.Unmarshal([]byte(text), &d), d.run()); err != nil {
 			panic(err)
 		}
@@ -46,9 +46,9 @@ func TestMain(m *testing.M) {
 }
 
 // run makes an item whose name the service chooses, and changes and deletes others.
-func (d doomed) run() error {
+func (d killedProcess) run() error {
 	h := hosttest.New(uint64(os.Getpid()))
-	left, from := d.Die, 0
+	left, from := d.ExitAfter, 0
 	if id, n, ok := strings.Cut(d.At, ":"); ok {
 		from = int(n[0] - '0')
 		d.At = id
@@ -111,10 +111,10 @@ func kill() error {
 
 // points are where a process is killed: around each request that has an effect, and
 // in the long mode everywhere.
-func points(how doomed) (all []doomed) {
+func points(how killedProcess) (all []killedProcess) {
 	add := func(at string, die int) {
 		d := how
-		d.At, d.Die = at, die
+		d.At, d.ExitAfter = at, die
 		all = append(all, d)
 	}
 	if statcheck.Whole() {
@@ -139,7 +139,7 @@ func points(how doomed) (all []doomed) {
 func TestKilledAnywhere(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	for name, how := range map[string]doomed{"keys": {Keys: true}, "replays": {Replays: true}, "neither": {}} {
+	for name, how := range map[string]killedProcess{"keys": {Keys: true}, "replays": {Replays: true}, "neither": {}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			unknown, killed := 0, 0
@@ -162,7 +162,7 @@ func TestKilledAnywhere(t *testing.T) {
 					unknown++
 				}
 				posts := strings.Count(s.done(), "POST")
-				require.LessOrEqual(t, posts, 1, "killed at %s %d: %s", d.At, d.Die, s.done())
+				require.LessOrEqual(t, posts, 1, "killed at %s %d: %s", d.At, d.ExitAfter, s.done())
 				require.LessOrEqual(t, strings.Count(strings.Join(s.requests(), "\n"), "PUT /items/own"), 1)
 			}
 			require.GreaterOrEqual(t, killed, 12)
@@ -232,7 +232,7 @@ func TestKilledAndTheirs(t *testing.T) {
 			t.Parallel()
 			s := newService(t, nil)
 			s.holding("old", map[string]any{"name": "before"})
-			d := doomed{State: t.TempDir(), URL: s.URL, Allow: s.Listener.Addr().String(), Keys: true, At: "web.sent:1", Die: 1}
+			d := killedProcess{State: t.TempDir(), URL: s.URL, Allow: s.Listener.Addr().String(), Keys: true, At: "web.sent:1", ExitAfter: 1}
 			text, err := json.Marshal(d)
 			require.NoError(t, err)
 			cmd := exec.Command(self)

@@ -113,7 +113,7 @@ func change(ctx context.Context, t *testing.T, e engine.Engine, statements []str
 		return nil
 	}
 	err = w.Commit(ctx)
-	fate, ferr := e.Fate(context.Background(), m)
+	fate, ferr := e.TxnOutcomeOf(context.Background(), m)
 	require.NoError(t, ferr)
 	require.Equal(t, err == nil, fate == engine.Committed, "%v", err)
 	if err != nil {
