@@ -112,7 +112,7 @@ func TestSecondReverterIsTurnedAway(t *testing.T) {
 	require.ErrorIs(t, err, revert.ErrBusy)
 	txn, err := revert.Load(t.Context(), rt.Journal(), tx.ID())
 	require.NoError(t, err)
-	_, err = rt.Revert(t.Context(), txn.UndoneBy[0], revert.Options{})
+	_, err = rt.Revert(t.Context(), txn.RevertedBy[0], revert.Options{})
 	require.ErrorIs(t, err, revert.ErrBusy, "also by the name of the undo")
 	close(release)
 	require.NoError(t, <-first)
@@ -127,7 +127,7 @@ type together struct {
 }
 
 func (j together) Append(ctx context.Context, b journal.Batch) error {
-	if len(b.Entries) == 2 && b.Entries[1].Header.Kind == record.KindUndoneBy {
+	if len(b.Entries) == 2 && b.Entries[1].Header.Kind == record.KindRevertedBy {
 		j.all.Done()
 		j.all.Wait()
 	}
@@ -344,7 +344,7 @@ func TestParallelCallsOnFewFiles(t *testing.T) {
 		}
 		all.Wait()
 		rep, err := tx.Revert(t.Context(), revert.Options{})
-		require.NoError(t, err, "seed %d: %+v", seed, rep.NotUndone())
+		require.NoError(t, err, "seed %d: %+v", seed, rep.NotReverted())
 		require.Equal(t, before, tree(t, dir), "seed %d", seed)
 	}
 }

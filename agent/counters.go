@@ -236,7 +236,7 @@ func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 			c.end(s, b.Ended, b.Spent)
 		}
 	case *record.Verified:
-		if c != nil && !b.OK && b.Phase != string(verify.AfterUndo) && c.status == tool.StatusDone {
+		if c != nil && !b.OK && b.Phase != string(verify.AfterRevert) && c.status == tool.StatusDone {
 			c.status = tool.StatusVerifyFailed
 		}
 	default:

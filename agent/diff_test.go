@@ -109,7 +109,7 @@ func TestDiffIsAPatch(t *testing.T) {
 		}
 		apply(t, dir, patch)
 		require.Equal(t, after, contents(t, dir), "seed %d\n%s", seed, patch)
-		back, err := rt.Diff(ctx, rep.Undo)
+		back, err := rt.Diff(ctx, rep.RevertTxn)
 		require.NoError(t, err)
 		apply(t, dir, strings.ReplaceAll(patchOf(t, back), "%20", " "))
 		require.Equal(t, before, contents(t, dir), "seed %d", seed)

@@ -37,11 +37,11 @@ func TestVerifyAfterUndo(t *testing.T) {
 					return tool.Text("7"), nil
 				},
 				Revert: func(_ context.Context, rc tool.RevertContext) error {
-					keys = append(keys, rc.UndoKey)
+					keys = append(keys, rc.RevertKey)
 					return nil
 				},
 				Verify: func(_ context.Context, s verify.Subject) verify.Verdict {
-					if s.Phase != verify.AfterUndo {
+					if s.Phase != verify.AfterRevert {
 						return verify.Applied()
 					}
 					require.JSONEq(t, `"7"`, string(s.Output))
@@ -59,7 +59,7 @@ func TestVerifyAfterUndo(t *testing.T) {
 			require.Equal(t, tt.want, rep.Items[0].Outcome, rep.Items[0].Why)
 			txn, c, lerr := revert.LoadCall(t.Context(), rt.Journal(), out.Call)
 			require.NoError(t, lerr)
-			require.EqualValues(t, tt.verdict, c.Undo.Verified.Presence)
+			require.EqualValues(t, tt.verdict, c.Reversal.Verified.Presence)
 			if tt.want == effect.Restored {
 				require.NoError(t, err)
 				require.Equal(t, revert.TxnReverted, txn.State())

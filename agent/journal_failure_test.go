@@ -124,7 +124,7 @@ func (b *till) tool(t *testing.T) tool.Tool {
 	}, tool.Effect(effect.Compensable), tool.RevertWith("1", func(_ context.Context, rc tool.RevertContext) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.given[rc.Key] = append(b.given[rc.Key], rc.UndoKey)
+		b.given[rc.Key] = append(b.given[rc.Key], rc.RevertKey)
 		return nil
 	}))
 	return mustTool(t, tl, err)

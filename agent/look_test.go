@@ -40,27 +40,27 @@ func TestUndoOfHandlesIsVerified(t *testing.T) {
 	rep, err := s.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, before, tree(t, dir))
-	left := rep.NotUndone()
+	left := rep.NotReverted()
 	require.Len(t, left, 1)
 	require.Equal(t, "tool://sly", left[0].Resource)
 	require.Equal(t, "each resource is as it was, but its Verify still finds the effect (applied): an effect outside", left[0].Why)
 	txn, c, err := revert.LoadCall(t.Context(), rt.Journal(), out.Call)
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnRevertedPartial, txn.State())
-	require.False(t, c.Undo.Verified.OK)
+	require.False(t, c.Reversal.Verified.OK)
 
 	rep, err = s.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert, "nothing is left to be done, and still it is not undone")
-	require.Len(t, rep.NotUndone(), 1)
+	require.Len(t, rep.NotReverted(), 1)
 
 	hidden = ""
 	rep, err = s.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
-	require.Empty(t, rep.NotUndone())
+	require.Empty(t, rep.NotReverted())
 	txn, c, err = revert.LoadCall(t.Context(), rt.Journal(), out.Call)
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, txn.State())
-	require.True(t, c.Undo.Verified.OK)
+	require.True(t, c.Reversal.Verified.OK)
 }
 
 // TestLooksAreRecorded: each look at the world is on the journal with what was
@@ -89,18 +89,18 @@ func TestLooksAreRecorded(t *testing.T) {
 	}
 	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
-	require.Empty(t, rep.NotUndone())
+	require.Empty(t, rep.NotReverted())
 	for _, id := range calls {
 		_, c, err := revert.LoadCall(t.Context(), rt.Journal(), id)
 		require.NoError(t, err)
 		require.Len(t, c.Verified, 1)
-		for verdict, v := range map[string]record.Verified{"applied": c.Verified[0], "absent": *c.Undo.Verified} {
+		for verdict, v := range map[string]record.Verified{"applied": c.Verified[0], "absent": *c.Reversal.Verified} {
 			require.Equal(t, verdict, string(v.Presence), c.Tool.Name)
 			require.True(t, v.OK)
 			require.NotEmpty(t, v.Findings)
 			require.Regexp(t, `^sha256:[0-9a-f]{64}$`, v.Evidence)
 		}
 		require.Equal(t, "call", c.Verified[0].Phase)
-		require.Equal(t, "undo", c.Undo.Verified.Phase)
+		require.Equal(t, "undo", c.Reversal.Verified.Phase)
 	}
 }

@@ -192,7 +192,7 @@ func TestMayRevertNothing(t *testing.T) {
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rep.Items, 1)
 	require.Equal(t, effect.Failed, rep.Items[0].Outcome)
-	require.Empty(t, rep.Undo)
+	require.Empty(t, rep.RevertTxn)
 	require.Equal(t, revert.TxnCommitted, rep.State)
 	require.Equal(t, 1, asked)
 	invoke(t, begin(t, s), "file_write", tool.Args{"path": "a.txt", "content": "again"}) // nothing holds it

@@ -57,7 +57,7 @@ func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error
 	if err != nil {
 		return err
 	}
-	if about := t.Undoes + t.Redoes; about != "" {
+	if about := t.Reverts + t.Redoes; about != "" {
 		return rt.atHand(ctx, about, nil)
 	}
 	if err := rt.inCopy(ctx, t); err != nil {
@@ -69,7 +69,7 @@ func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error
 	}
 	var lost []record.Root
 	for _, c := range t.Calls {
-		if len(calls) > 0 && !slices.Contains(calls, c.Ref.Call) || !c.HasEffects() && c.Undo == nil {
+		if len(calls) > 0 && !slices.Contains(calls, c.Ref.Call) || !c.HasEffects() && c.Reversal == nil {
 			continue
 		}
 		in, only := lostOf(c, missing)

@@ -202,7 +202,7 @@ func TestNestBeneathAnotherCall(t *testing.T) {
 	saves(t, tx, "c.txt", "2")
 	rep, err := in.Revert(ctx, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
-	require.Len(t, rep.NotUndone(), 1)
+	require.Len(t, rep.NotReverted(), 1)
 	require.Contains(t, tree(t, o.dir)["c.txt"], " 2")
 	require.NotContains(t, tree(t, o.dir), "d.txt")
 	_, err = tx.Revert(ctx, revert.Options{})

@@ -160,8 +160,8 @@ func TestHeldUntilCommit(t *testing.T) {
 	rep, err := s.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
-	require.Len(t, rep.NotUndone(), 3)
-	require.Contains(t, rep.NotUndone()[1].Why, "pivot call cannot be reverted")
+	require.Len(t, rep.NotReverted(), 3)
+	require.Contains(t, rep.NotReverted()[1].Why, "pivot call cannot be reverted")
 	fsckClean(t, rt)
 }
 
@@ -360,8 +360,8 @@ func TestGivingUpOnARelease(t *testing.T) {
 			rep, err := tx.Revert(t.Context(), revert.Options{})
 			require.ErrorIs(t, err, agent.ErrPartialRevert)
 			require.Equal(t, revert.TxnRevertedPartial, rep.State)
-			require.Len(t, rep.NotUndone(), 1)
-			require.Equal(t, sent.Call, rep.NotUndone()[0].Call)
+			require.Len(t, rep.NotReverted(), 1)
+			require.Equal(t, sent.Call, rep.NotReverted()[0].Call)
 			require.Equal(t, before, tree(t, dir))
 			require.Equal(t, []string{"one"}, p.texts())
 		} else {

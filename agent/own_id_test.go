@@ -91,7 +91,7 @@ func TestAnothersID(t *testing.T) {
 			}
 			none, few := look("t_none")
 			for name, id := range map[string]string{
-				"open": open.ID(), "a call in it": inOpen, "ended": ended.Txn, "a call of that": ended.Call, "its undo": undone.Undo, "a session": theirs.ID(), "nothing": "",
+				"open": open.ID(), "a call in it": inOpen, "ended": ended.Txn, "a call of that": ended.Call, "its undo": undone.RevertTxn, "a session": theirs.ID(), "nothing": "",
 			} {
 				if id == "" {
 					require.ErrorIs(t, way.about(mine, id), journal.ErrNotFound, "what has no name is not everything")

@@ -48,9 +48,9 @@ func TestUndoByHand(t *testing.T) {
 	txn, err := revert.Load(ctx, rt.Journal(), tx.ID())
 	require.NoError(t, err)
 	c, _ := txn.Call(first.Call)
-	require.Equal(t, "kim", c.Undo.Reverting.By)
+	require.Equal(t, "kim", c.Reversal.Reverting.By)
 
-	back, err := rt.Redo(ctx, rep.Undo, "kim")
+	back, err := rt.Redo(ctx, rep.RevertTxn, "kim")
 	require.NoError(t, err, "%+v", back)
 	require.Equal(t, foreign, tree(t, dir), "exactly what they had left")
 	_, err = s.Revert(ctx, first.Call, revert.Options{Force: true, By: "kim"})

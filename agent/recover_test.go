@@ -104,7 +104,7 @@ func TestAbandonedIsRevertedAsFarAsItCan(t *testing.T) {
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Len(t, rec.Reverted, 1)
 	require.Equal(t, wrote, rec.Reverted[0].Txn)
-	require.Len(t, rec.Reverted[0].NotUndone(), 1)
+	require.Len(t, rec.Reverted[0].NotReverted(), 1)
 	text, err := os.ReadFile(filepath.Join(dir, "a.txt"))
 	require.NoError(t, err)
 	require.Equal(t, "somebody else's", string(text))

@@ -28,7 +28,7 @@ func TestNothingIsSentAgain(t *testing.T) {
 	require.Equal(t, []string{"one"}, p.texts())
 	rep, err := s.Revert(ctx, tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
-	require.Len(t, rep.NotUndone(), 1)
+	require.Len(t, rep.NotReverted(), 1)
 	_, _ = s.Redo(ctx, tx.ID())
 	_, _ = s.Revert(ctx, tx.ID(), revert.Options{})
 	_, _ = s.Redo(ctx, tx.ID())

@@ -164,7 +164,7 @@ func (rt *Runtime) environment(ctx context.Context, session string) (revert.Envi
 		Recorder: revert.NewRecorder(rt.journal, rt.services.Host, session),
 	})
 	schemes := append([]revert.Scheme{fileInternals.Scheme(lookup, rt.services.Host), toolstate.Scheme(rt.journal)}, rt.schemes...)
-	return revert.Environment{Namespace: namespaceOf(open), Schemes: schemes, Undoer: l, Prober: l, WaitIdle: l.WaitCallIdle}, nil
+	return revert.Environment{Namespace: namespaceOf(open), Schemes: schemes, ToolReverter: l, Prober: l, WaitIdle: l.WaitCallIdle}, nil
 }
 
 // namespaceOf names the folders that contain the resources of a session.

@@ -248,7 +248,7 @@ func (rt *Runtime) first(ctx context.Context, q journal.Query) (h record.Header,
 
 func partial(rep revert.Report, err error) error {
 	if err == nil && !rep.Complete() {
-		return fmt.Errorf("%w: %d of %d", ErrPartialRevert, len(rep.NotUndone()), len(rep.Items))
+		return fmt.Errorf("%w: %d of %d", ErrPartialRevert, len(rep.NotReverted()), len(rep.Items))
 	}
 	return err
 }

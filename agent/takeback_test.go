@@ -64,9 +64,9 @@ func TestRevertWhereTheToolIsMissing(t *testing.T) {
 				rep, err := bare.Revert(ctx, id, revert.Options{})
 				require.ErrorIs(t, err, agent.ErrPartialRevert)
 				require.Equal(t, revert.TxnRevertedPartial, rep.State)
-				require.Len(t, rep.NotUndone(), 1)
-				require.Equal(t, "tool://mixed", rep.NotUndone()[0].Resource)
-				require.Equal(t, effect.Failed, rep.NotUndone()[0].Outcome)
+				require.Len(t, rep.NotReverted(), 1)
+				require.Equal(t, "tool://mixed", rep.NotReverted()[0].Resource)
+				require.Equal(t, effect.Failed, rep.NotReverted()[0].Outcome)
 				require.Equal(t, revert.TxnRevertedPartial, stateOf(t, rt.Journal(), id))
 				require.Equal(t, before, tree(t, dir), "what its handles did is undone")
 			}
@@ -112,10 +112,10 @@ func TestRevertByTheNameOfTheUndo(t *testing.T) {
 	id := committed(t, s, "put")
 	rep, err := s.Revert(ctx, id, revert.Options{})
 	require.ErrorIs(t, err, errDisk)
-	undo := rep.Undo
+	undo := rep.RevertTxn
 	rep, err = s.Revert(ctx, undo, revert.Options{})
 	require.NoError(t, err)
-	require.Equal(t, []string{id, undo}, []string{rep.Txn, rep.Undo})
+	require.Equal(t, []string{id, undo}, []string{rep.Txn, rep.RevertTxn})
 	require.Equal(t, before, tree(t, dir))
 
 	_, err = rt.Revert(ctx, undo, revert.Options{})
@@ -135,7 +135,7 @@ func TestRetriedRevertDoesNotRunTheToolAgain(t *testing.T) {
 	for range 2 {
 		rep, err := rt.Revert(ctx, id, revert.Options{})
 		require.ErrorIs(t, err, agent.ErrPartialRevert)
-		require.Equal(t, "file://workspace/a.txt", rep.NotUndone()[0].Resource)
+		require.Equal(t, "file://workspace/a.txt", rep.NotReverted()[0].Resource)
 		require.Equal(t, 1, n)
 	}
 	require.Equal(t, "theirs", content(t, dir, "a.txt"))
@@ -211,7 +211,7 @@ func TestCancelledRevert(t *testing.T) {
 	txn, err := revert.Load(t.Context(), rt.Journal(), tx.ID())
 	require.NoError(t, err)
 	require.True(t, txn.Calls[1].IsReverted(), "what was begun is finished")
-	require.Nil(t, txn.Calls[0].Undo)
+	require.Nil(t, txn.Calls[0].Reversal)
 	rep, err = s.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.NoError(t, err)
 	require.Len(t, rep.Items, 1)

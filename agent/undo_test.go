@@ -152,8 +152,8 @@ func TestForeignChangeSurvivesRevert(t *testing.T) {
 	rep, err := s.Revert(ctx, tx.ID(), revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
-	require.Len(t, rep.NotUndone(), 1)
-	left := rep.NotUndone()[0]
+	require.Len(t, rep.NotReverted(), 1)
+	left := rep.NotReverted()[0]
 	require.Equal(t, "file://workspace/b.txt", left.Resource)
 	require.Equal(t, effect.Conflict, left.Outcome)
 	require.NotEmpty(t, left.Why)

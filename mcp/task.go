@@ -251,7 +251,7 @@ func (c *call) hasEnded(ctx context.Context, r *wireResult, q *approvalRequest, 
 	case err == nil:
 		c.describeTask(r, q.call, taskCompleted, time.Time{})
 		if out.Status == tool.StatusDone && out.Reverted != "" {
-			undone(result, out)
+			setReverted(result, out)
 		}
 		r.set("result", result)
 	case errors.As(err, &refusal):
@@ -264,9 +264,9 @@ func (c *call) hasEnded(ctx context.Context, r *wireResult, q *approvalRequest, 
 	return nil
 }
 
-// undone notes in a result that its effects were reverted: a client that reads
+// setReverted notes in a result that its effects were reverted: a client that reads
 // it late must not rely on them.
-func undone(result *wireResult, out tool.Outcome) {
+func setReverted(result *wireResult, out tool.Outcome) {
 	text := "The call was done, and has been reverted since."
 	if out.Reverted != "all" {
 		text = "The call was done, and has been reverted since, but not all of it."

@@ -282,10 +282,10 @@ type txnState struct {
 }
 
 type txnCallState struct {
-	Call   string       `json:"call"`
-	Tool   string       `json:"tool"`
-	Phase  revert.Phase `json:"phase"`
-	Undone bool         `json:"undone,omitempty"`
+	Call     string       `json:"call"`
+	Tool     string       `json:"tool"`
+	Phase    revert.Phase `json:"phase"`
+	Reverted bool         `json:"undone,omitempty"`
 }
 
 // txnStatePage is a page of a list of transactions.

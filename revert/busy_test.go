@@ -48,13 +48,13 @@ func TestOneReverterAtATime(t *testing.T) {
 	p, q := newProcess(open, w, 1), newProcess(open, w, 2)
 	id, err := commitPayment(ctx, p)
 	require.NoError(t, err)
-	p.undoer = revertFunc(func(ctx context.Context) error {
+	p.toolReverter = revertFunc(func(ctx context.Context) error {
 		n++
 		require.Equal(t, 1, n)
 		txn, err := revert.Load(ctx, p.journal, id)
 		require.NoError(t, err)
 		for _, other := range []*process{p, q} {
-			for _, name := range []string{id, txn.UndoneBy[0]} {
+			for _, name := range []string{id, txn.RevertedBy[0]} {
 				rep, err := other.reverter.Revert(ctx, name, revert.Options{})
 				require.ErrorIs(t, err, revert.ErrBusy)
 				require.False(t, rep.Complete())
@@ -68,7 +68,7 @@ func TestOneReverterAtATime(t *testing.T) {
 	require.Equal(t, 1, n)
 	require.Equal(t, before(), w.values)
 	for _, other := range []*process{p, q} {
-		_, err = other.reverter.Revert(ctx, rep.Undo, revert.Options{})
+		_, err = other.reverter.Revert(ctx, rep.RevertTxn, revert.Options{})
 		require.ErrorIs(t, err, revert.ErrIsRevertTxn)
 		rep, err := other.reverter.Revert(ctx, id, revert.Options{})
 		require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestConcurrentReverts(t *testing.T) {
 		late <- err
 	}()
 	<-there
-	p.undoer = revertFunc(func(context.Context) error {
+	p.toolReverter = revertFunc(func(context.Context) error {
 		n++
 		close(release)
 		require.ErrorIs(t, <-late, revert.ErrBusy)
@@ -108,7 +108,7 @@ func TestConcurrentReverts(t *testing.T) {
 	require.Equal(t, 1, n)
 	txn, err := revert.Load(ctx, p.journal, id)
 	require.NoError(t, err)
-	require.Len(t, txn.UndoneBy, 1)
+	require.Len(t, txn.RevertedBy, 1)
 }
 
 // TestConcurrentTakeovers checks that only one of two processes takes over
@@ -176,7 +176,7 @@ func TestUndoDiesAtEveryPoint(t *testing.T) {
 	run := func(first, second int) (points int) {
 		open, w := journal.SharedMemory(), &kvStore{before()}
 		p := newProcess(open, w, 1)
-		p.undoer = returns
+		p.toolReverter = returns
 		id, err := commitPayment(ctx, p)
 		require.NoError(t, err)
 		if first < 0 {
@@ -187,14 +187,14 @@ func TestUndoDiesAtEveryPoint(t *testing.T) {
 		p.endProcess(t)
 		if second >= 0 {
 			q := newProcess(open, w, 2)
-			q.undoer = returns
+			q.toolReverter = returns
 			q.crashAt(second)
 			_, _ = q.reverter.Recover(ctx)
 			_, _ = q.reverter.Revert(ctx, id, revert.Options{})
 			q.endProcess(t)
 		}
 		r := newProcess(open, w, 3)
-		r.undoer = returns
+		r.toolReverter = returns
 		found, err := r.reverter.Recover(ctx)
 		require.NoError(t, err, "killed at point %d, then %d", first, second)
 		require.Empty(t, found.Failed)
@@ -288,7 +288,7 @@ func TestUndoOfACallWithoutAnEnd(t *testing.T) {
 			require.Equal(t, revert.TxnRevertedPartial, rep.State)
 			txn, err := revert.Load(ctx, q.journal, rec.Txn())
 			require.NoError(t, err, "killed at point %d", n)
-			for _, undo := range txn.UndoneBy {
+			for _, undo := range txn.RevertedBy {
 				_, err = revert.Load(ctx, q.journal, undo)
 				require.NoError(t, err, "killed at point %d", n)
 			}

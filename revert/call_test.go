@@ -254,16 +254,16 @@ func TestPreviewOfContentThatCannotBeRead(t *testing.T) {
 // revert that another program began, and loses nothing.
 func TestUndoWithoutItsScheme(t *testing.T) {
 	l := newTestEnv(t)
-	begun(undo("t", revert.Options{}), 2)(l)
+	begun(revertRequest("t", revert.Options{}), 2)(l)
 	l.with()
 	rep, err := l.reverter.Revert(t.Context(), l.ids["t"], revert.Options{})
 	require.NoError(t, err)
-	require.Len(t, rep.NotUndone(), len(rep.Items))
+	require.Len(t, rep.NotReverted(), len(rep.Items))
 	for _, i := range rep.Items {
 		require.Equal(t, effect.Failed, i.Outcome, "%+v", i)
 	}
 	l.next()
-	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
+	require.NoError(t, revertRequest("t", revert.Options{})(t.Context(), l).err)
 	require.Equal(t, before(), l.values.values)
 }
 
@@ -351,7 +351,7 @@ func TestErasureAfterReleaseAndRevert(t *testing.T) {
 	l.values.values["z"] = first
 	tools := handleRevert{faultyTools{l.faults, l.till}, l}
 	l.reverter.EnvironmentFor = func(context.Context, string) (revert.Environment, error) {
-		return revert.Environment{Schemes: []revert.Scheme{valueStoreView{l.values, l.faults}}, Undoer: tools}, nil
+		return revert.Environment{Schemes: []revert.Scheme{valueStoreView{l.values, l.faults}}, ToolReverter: tools}, nil
 	}
 	rec := l.txn()
 	id := l.hold(rec, startedPayment(), true)

@@ -47,7 +47,7 @@ func (r *Reverter) ResolveUnknown(ctx context.Context, call string, d record.Dec
 // versionLost reports whether the last attempt to revert a call found a change whose
 // version only the lost response could have told.
 func (c *Call) versionLost() bool {
-	return c.Undo != nil && c.Undo.Reverted != nil && slices.ContainsFunc(c.Undo.Reverted.Results, func(r effect.Result) bool {
+	return c.Reversal != nil && c.Reversal.Reverted != nil && slices.ContainsFunc(c.Reversal.Reverted.Results, func(r effect.Result) bool {
 		return r.Outcome == effect.Unknown && slices.ContainsFunc(c.Changes, func(ch effect.Change) bool { return ch.Resource == r.Resource && !ch.Post.Known() })
 	})
 }

@@ -115,7 +115,7 @@ func TestFind(t *testing.T) {
 	require.NoError(t, l.commit(t.Context(), other))
 	rep, err := l.reverter.Revert(t.Context(), txn, revert.Options{})
 	require.NoError(t, err)
-	require.True(t, rep.Complete(), "%v", rep.NotUndone())
+	require.True(t, rep.Complete(), "%v", rep.NotReverted())
 	require.EqualValues(t, "v:old", l.values.token("a"))
 	require.Equal(t, effect.Absent, l.values.token("z"))
 

@@ -53,8 +53,8 @@ func foundDone() []scenario {
 		}
 	}
 	return []scenario{
-		{name: "undo of what is undone", prepare: after(undo("t", all)), do: undo("t", all)},
-		{name: "redo of what is redone", prepare: after(undo("t", all), redo("t")), do: redo("t")},
-		{name: "undo of all that a dead process ended", prepare: opened, do: undo("t", all)},
+		{name: "undo of what is undone", prepare: after(revertRequest("t", all)), do: revertRequest("t", all)},
+		{name: "redo of what is redone", prepare: after(revertRequest("t", all), redo("t")), do: redo("t")},
+		{name: "undo of all that a dead process ended", prepare: opened, do: revertRequest("t", all)},
 	}
 }

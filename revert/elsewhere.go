@@ -81,10 +81,10 @@ func (t *Txn) applyLink(ctx context.Context, j journal.Journal, link string) err
 				t.Elsewhere = append(t.Elsewhere, RemainsElsewhere{Txn: link, Redoes: b.Redoes != "", Roots: b.Roots})
 			}
 		}
-		return t.applyUndo(e, r)
+		return t.applyReversal(e, r)
 	})
 	if !t.away {
-		t.UndoneBy = append(t.UndoneBy, link)
+		t.RevertedBy = append(t.RevertedBy, link)
 	}
 	return err
 }
@@ -140,8 +140,8 @@ func rootsOf(ctx context.Context, j journal.Journal, session string) ([]record.R
 // are not available, and the next attempt there finds the interrupted steps.
 func (t *Txn) abandon(link string) {
 	for _, c := range t.Calls {
-		if c.Undo != nil && c.Undo.Txn == link && c.Undo.Reverted == nil {
-			c.Undo.over = true
+		if c.Reversal != nil && c.Reversal.Txn == link && c.Reversal.Reverted == nil {
+			c.Reversal.over = true
 		}
 		if c.Redo != nil && c.Redo.Txn == link {
 			var doubt record.Reverted
@@ -202,7 +202,7 @@ func (r *Reverter) revertElsewhere(ctx context.Context, t *Txn, how Options) (Re
 	if err != nil {
 		return rep, err
 	}
-	rep, err = r.undo(ctx, t, how)
+	rep, err = r.revertTxn(ctx, t, how)
 	rep.Items = append(dropped, rep.Items...)
 	return rep, err
 }

@@ -85,24 +85,24 @@ func TestEachFolderByItself(t *testing.T) {
 
 	plain, err := revert.Load(ctx, p.last.journal, id)
 	require.NoError(t, err)
-	require.Equal(t, []revert.RemainsElsewhere{{Txn: rep.Undo, Roots: folder("copy")}}, plain.Elsewhere)
-	require.Empty(t, plain.UndoneBy)
+	require.Equal(t, []revert.RemainsElsewhere{{Txn: rep.RevertTxn, Roots: folder("copy")}}, plain.Elsewhere)
+	require.Empty(t, plain.RevertedBy)
 
 	back, err := p.in(p.recorded).reverter.Redo(ctx, id, "me")
 	require.NoError(t, err)
 	require.Empty(t, back.Items)
 	var elsewhere *revert.ElsewhereError
-	_, err = p.last.reverter.Redo(ctx, rep.Undo, "me")
+	_, err = p.last.reverter.Redo(ctx, rep.RevertTxn, "me")
 	require.ErrorAs(t, err, &elsewhere)
 	require.ErrorContains(t, err, `worked in another place: root "workspace" at copy`)
 
 	mine, err := p.last.reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, placeBefore, p.recorded.values)
-	_, err = p.in(p.copy).reverter.Redo(ctx, mine.Undo, "me")
+	_, err = p.in(p.copy).reverter.Redo(ctx, mine.RevertTxn, "me")
 	require.ErrorAs(t, err, &elsewhere)
 	require.ErrorContains(t, err, "worked in another place: the recorded folders")
-	_, err = p.last.reverter.Redo(ctx, rep.Undo, "me")
+	_, err = p.last.reverter.Redo(ctx, rep.RevertTxn, "me")
 	require.NoError(t, err)
 	require.Equal(t, placeAfter, p.copy.values)
 	require.Equal(t, placeBefore, p.recorded.values)
@@ -359,7 +359,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 	rep, err = p.in(p.copy).reverter.Revert(ctx, id, revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(rep.Items))
-	require.Contains(t, rep.NotUndone()[0].Why, "of transaction "+top+" changed it later")
+	require.Contains(t, rep.NotReverted()[0].Why, "of transaction "+top+" changed it later")
 	rep, err = p.last.reverter.Revert(ctx, id, revert.Options{Cascade: true})
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
@@ -374,7 +374,7 @@ func TestLaterCallInTheRecordedFolder(t *testing.T) {
 	require.Equal(t, placeBefore, p.copy.values)
 	rep, err = p.last.reverter.Redo(ctx, id, "me")
 	require.NoError(t, err)
-	require.Contains(t, rep.NotUndone()[0].Why, "of transaction "+top+" changed it later or was redone later", "it came back here")
+	require.Contains(t, rep.NotReverted()[0].Why, "of transaction "+top+" changed it later or was redone later", "it came back here")
 }
 
 // TestLaterCallAfterACrashInACopy checks the same for recovery in the copy.

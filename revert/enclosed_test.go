@@ -32,7 +32,7 @@ func TestNoRestoreBelowAReplacement(t *testing.T) {
 	rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"kv://r/d": "open", "kv://r/e": "1"}, w.values)
-	left := rep.NotUndone()
+	left := rep.NotReverted()
 	require.Len(t, left, 2)
 	require.Equal(t, "kv://r/d/s", left[1].Resource)
 	require.Contains(t, left[1].Why, "was removed by a later call")
@@ -61,6 +61,6 @@ func TestRestoreBelowAChange(t *testing.T) {
 
 	rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	require.Len(t, rep.NotUndone(), 1)
+	require.Len(t, rep.NotReverted(), 1)
 	require.Equal(t, map[string]string{"kv://r/d": "open", "kv://r/d/s": "1"}, w.values)
 }

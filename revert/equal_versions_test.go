@@ -181,8 +181,8 @@ func (a *randomRun) runWithCrashes(what string, do func() (revert.Report, error)
 	}
 	rep, err := do()
 	a.host.OnPoint = nil
-	if rep.Undo != "" && strings.HasPrefix(what, "undo") {
-		a.links = append(a.links, rep.Undo)
+	if rep.RevertTxn != "" && strings.HasPrefix(what, "undo") {
+		a.links = append(a.links, rep.RevertTxn)
 	}
 	a.say("%s: %v %v %v", what, rep.State, outcomes(rep.Items), err)
 	if !dies {

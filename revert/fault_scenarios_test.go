@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-func undo(id string, how revert.Options) request {
+func revertRequest(id string, how revert.Options) request {
 	return func(ctx context.Context, l *testEnv) reply { return replyOf(l.reverter.Revert(ctx, l.ids[id], how)) }
 }
 
@@ -67,10 +67,10 @@ func recovered(ctx context.Context, l *testEnv) reply {
 }
 
 func scenarios() []scenario {
-	return slices.Concat(undoings(), redoings(), endings(), ofTables())
+	return slices.Concat(revertScenarios(), redoings(), endings(), ofTables())
 }
 
-func undoings() []scenario {
+func revertScenarios() []scenario {
 	committed := func(l *testEnv) { l.ids["t"] = l.worked() }
 	foreign := func(l *testEnv) {
 		committed(l)
@@ -78,41 +78,41 @@ func undoings() []scenario {
 	}
 	all, forced := revert.Options{}, revert.Options{Force: true, By: "kim"}
 	cascade := revert.Options{Cascade: true}
-	others := each(undo("top", all), undo("middle", all))
+	others := each(revertRequest("top", all), revertRequest("middle", all))
 	second := func(do func(revert.Options) request) request {
 		return func(ctx context.Context, l *testEnv) reply {
 			return do(revert.Options{Calls: []string{l.ids["second"]}})(ctx, l)
 		}
 	}
 	return []scenario{
-		{name: "undo", prepare: committed, do: undo("t", all)},
-		{name: "undo of a call", prepare: committed, do: undo("second", all)},
-		{name: "undo by force", prepare: foreign, do: undo("t", forced)},
+		{name: "undo", prepare: committed, do: revertRequest("t", all)},
+		{name: "undo of a call", prepare: committed, do: revertRequest("second", all)},
+		{name: "undo by force", prepare: foreign, do: revertRequest("t", forced)},
 		// A dependent call that was included is not requested again.
-		{name: "undo of several", prepare: stacked, do: undo("t", cascade), finish: others},
-		{name: "undo of several, one of them begun", prepare: stackedAndBegun, do: undo("t", cascade), finish: others},
-		{name: "undo that another process began", prepare: begun(undo("t", all), 9), do: undo("t", all)},
-		{name: "undo that went wrong half-way", prepare: halfway(undo("t", all)), do: undo("t", all)},
+		{name: "undo of several", prepare: stacked, do: revertRequest("t", cascade), finish: others},
+		{name: "undo of several, one of them begun", prepare: stackedAndBegun, do: revertRequest("t", cascade), finish: others},
+		{name: "undo that another process began", prepare: begun(revertRequest("t", all), 9), do: revertRequest("t", all)},
+		{name: "undo that went wrong half-way", prepare: halfway(revertRequest("t", all)), do: revertRequest("t", all)},
 		{name: "undo after a redo that went wrong half-way", prepare: func(l *testEnv) {
 			l.ids["t"] = l.worked()
-			require.NoError(l.t, undo("t", all)(l.t.Context(), l).err)
+			require.NoError(l.t, revertRequest("t", all)(l.t.Context(), l).err)
 			l.goesWrong(redo("t"), 0)
-		}, do: undo("t", all)},
-		{name: "undo after a redo that did not end", prepare: begunRedo, do: undo("t", all)},
-		{name: "undo of what a dead process left", prepare: left, do: undo("t", all), finish: each(decided, undo("t", all))},
+		}, do: revertRequest("t", all)},
+		{name: "undo after a redo that did not end", prepare: begunRedo, do: revertRequest("t", all)},
+		{name: "undo of what a dead process left", prepare: left, do: revertRequest("t", all), finish: each(decided, revertRequest("t", all))},
 		{name: "preview", prepare: stacked, do: preview("t", cascade)},
 		{name: "preview of what is held", prepare: holding, do: preview("t", all)},
 		{name: "preview by force", prepare: foreign, do: preview("t", forced)},
-		{name: "abort", alive: true, prepare: opened, do: aborted(all), then: undo("t", all)},
+		{name: "abort", alive: true, prepare: opened, do: aborted(all), then: revertRequest("t", all)},
 		{name: "abort of a call", alive: true, prepare: opened, do: second(aborted), then: adopt(second(aborted))},
-		{name: "abort of what is held", alive: true, prepare: holding, do: aborted(all), then: undo("t", all)},
+		{name: "abort of what is held", alive: true, prepare: holding, do: aborted(all), then: revertRequest("t", all)},
 		{name: "abort of a held call", alive: true, prepare: holding, do: second(aborted), then: adopt(second(aborted))},
 		{name: "back to a savepoint before what is held", alive: true, prepare: holding, do: toSavepoint, then: adopt(toSavepoint)},
 		{
 			name: "out of a nested transaction that holds", alive: true, prepare: holding, do: outOfNest,
 			again: outOfNestOr, then: adopt(outOfNestOr),
 		},
-		{name: "undo of a commit that did not end", prepare: committing, do: undo("t", all), finish: each(decided, undo("t", all))},
+		{name: "undo of a commit that did not end", prepare: committing, do: revertRequest("t", all), finish: each(decided, revertRequest("t", all))},
 		{name: "back to a savepoint", alive: true, prepare: opened, do: toSavepoint, then: adopt(toSavepoint)},
 		{
 			name: "back out of a nested transaction", alive: true, prepare: opened, do: outOfNest,
@@ -127,7 +127,7 @@ func redoings() []scenario {
 		l.ids["t"] = l.worked()
 		rep, err := l.reverter.Revert(l.t.Context(), l.ids["t"], revert.Options{})
 		require.NoError(l.t, err)
-		l.ids["undo"] = rep.Undo
+		l.ids["undo"] = rep.RevertTxn
 	}
 	return []scenario{
 		{name: "redo", prepare: undone, do: redo("t")},
@@ -140,17 +140,17 @@ func redoings() []scenario {
 			stacked(l)
 			rep, err := l.reverter.Revert(l.t.Context(), l.ids["t"], revert.Options{Cascade: true})
 			require.NoError(l.t, err)
-			l.ids["undo"] = rep.Undo
+			l.ids["undo"] = rep.RevertTxn
 		}, do: redo("undo")},
 		{name: "redo that another process began", prepare: begunRedo, do: redo("t")},
-		{name: "redo after an undo that did not end", prepare: begun(undo("t", revert.Options{}), 9), do: redo("t")},
+		{name: "redo after an undo that did not end", prepare: begun(revertRequest("t", revert.Options{}), 9), do: redo("t")},
 	}
 }
 
 func endings() []scenario {
 	return []scenario{
-		{name: "recover", prepare: left, do: recovered, finish: each(decided, undo("t", revert.Options{}))},
-		{name: "recover an undo", prepare: begun(undo("t", revert.Options{}), 9), do: recovered, finish: undo("t", revert.Options{})},
+		{name: "recover", prepare: left, do: recovered, finish: each(decided, revertRequest("t", revert.Options{}))},
+		{name: "recover an undo", prepare: begun(revertRequest("t", revert.Options{}), 9), do: recovered, finish: revertRequest("t", revert.Options{})},
 		{name: "recover a redo", prepare: begunRedo, do: recovered, finish: redo("t")},
 		{name: "say what became of a call", prepare: doubtful, do: decide("doubtful")},
 		{name: "say what became of a call that was left", prepare: leaveInDoubt, do: decide("left")},
@@ -246,7 +246,7 @@ func (l *testEnv) goesWrong(do request, step int) {
 
 func stackedAndBegun(l *testEnv) {
 	stacked(l)
-	l.crashAtRequest(undo("top", revert.Options{}), 2)
+	l.crashAtRequest(revertRequest("top", revert.Options{}), 2)
 }
 
 func begunRedo(l *testEnv) {
@@ -273,7 +273,7 @@ func aborted(how revert.Options) request {
 	return func(ctx context.Context, l *testEnv) reply {
 		rep, err := l.reverter.Abort(ctx, l.ids["t"], how)
 		if errors.Is(err, journal.ErrNotOwner) { // it has ended
-			return undo("t", how)(ctx, l)
+			return revertRequest("t", how)(ctx, l)
 		}
 		return replyOf(rep, err)
 	}
@@ -317,7 +317,7 @@ func decided(ctx context.Context, l *testEnv) reply {
 // redone leaves transactions that were reverted, redone, and reverted again.
 func redone(l *testEnv) {
 	begunRedo(l)
-	for _, do := range []request{redo("t"), undo("t", revert.Options{})} {
+	for _, do := range []request{redo("t"), revertRequest("t", revert.Options{})} {
 		require.NoError(l.t, do(l.t.Context(), l).err)
 	}
 	stacked(l)
@@ -364,7 +364,7 @@ func prune(keep revert.Retention) request {
 // checked leaves a journal that has something for each check of fsck.
 func checked(l *testEnv) {
 	l.ids["t"] = l.worked()
-	require.NoError(l.t, undo("t", revert.Options{})(l.t.Context(), l).err)
+	require.NoError(l.t, revertRequest("t", revert.Options{})(l.t.Context(), l).err)
 	require.NoError(l.t, erase(l.t.Context(), l).err)
 	var err error
 	l.head, err = l.journal.Head(l.t.Context())

@@ -252,7 +252,7 @@ func (f *fsck) fold(ctx context.Context, e record.Entry, b *record.Begun) {
 	if t.End == "" {
 		f.open[t.ID] = e.Pos
 	}
-	for _, subject := range append([]string{b.Undoes + b.Redoes}, b.Also...) {
+	for _, subject := range append([]string{b.Reverts + b.Redoes}, b.Also...) {
 		if subject == "" {
 			continue
 		}

@@ -25,7 +25,7 @@ func TestFsckWithReadErrors(t *testing.T) {
 		"works on what is not there": func(l *testEnv) {
 			rec := revert.NewRecorder(l.journal, l.host, "s_1").In("t_undo")
 			own := journal.Ownership{Txn: rec.Txn(), Owner: l.journal.Owner()}
-			l.must(rec, revert.Write{Take: journal.OwnerChange{To: own}, Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner, Undoes: "t_lost"}}}})
+			l.must(rec, revert.Write{Take: journal.OwnerChange{To: own}, Records: []revert.CallRecord{{Body: &record.Begun{Owner: own.Owner, Reverts: "t_lost"}}}})
 		},
 		"content that is not there": func(l *testEnv) {
 			rec := l.txn()

@@ -251,7 +251,7 @@ func TestReportsOfHeldCalls(t *testing.T) {
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Equal(t, preview.Items, rep.Items)
 	require.Equal(t, "it was held until the commit, and has had no effect", rep.Items[0].Why)
-	require.Equal(t, kept, rep.NotUndone()[0].Call)
+	require.Equal(t, kept, rep.NotReverted()[0].Call)
 	require.Equal(t, []string{"s_1 " + named, "s_1 " + failed}, told)
 }
 

@@ -81,19 +81,19 @@ func (w *kvStore) Apply(_ context.Context, s effect.Step, _ journal.ContentStore
 // process is one run of a program: its own opening of the journal on a store
 // that survives it.
 type process struct {
-	host     *hosttest.Host
-	journal  journal.Journal
-	reverter *revert.Reverter
-	store    *kvStore
-	undoer   revert.ToolReverter
-	prober   revert.Prober
-	calls    int
+	host         *hosttest.Host
+	journal      journal.Journal
+	reverter     *revert.Reverter
+	store        *kvStore
+	toolReverter revert.ToolReverter
+	prober       revert.Prober
+	calls        int
 }
 
 func newProcess(open func() journal.Journal, w *kvStore, seed uint64) *process {
 	p := &process{host: hosttest.New(seed), journal: open(), store: w}
 	p.reverter = &revert.Reverter{Journal: p.journal, Host: p.host, EnvironmentFor: func(context.Context, string) (revert.Environment, error) {
-		return revert.Environment{Schemes: []revert.Scheme{w}, Undoer: p.undoer, Prober: p.prober}, nil
+		return revert.Environment{Schemes: []revert.Scheme{w}, ToolReverter: p.toolReverter, Prober: p.prober}, nil
 	}}
 	return p
 }

@@ -49,7 +49,7 @@ func (r *Reverter) beginLink(ctx context.Context, t *Txn, b *record.Begun) (Reco
 	// has one, before any effect.
 	w := Write{Records: []CallRecord{{Body: b}}, Take: journal.OwnerChange{To: journal.Ownership{Txn: id, Owner: b.Owner}}}
 	for _, subject := range append([]string{t.ID}, b.Also...) {
-		w.Records = append(w.Records, CallRecord{Txn: subject, Body: &record.UndoneBy{Txn: id}})
+		w.Records = append(w.Records, CallRecord{Txn: subject, Body: &record.RevertedBy{Txn: id}})
 		//mutant:lease
 		w.Claims = append(w.Claims, "txn:"+subject)
 	}

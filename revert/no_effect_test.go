@@ -26,6 +26,6 @@ func TestDiedBeforeItsEffect(t *testing.T) {
 		require.Equal(t, revert.PhaseFailed, found.Settled[0].Outcome, "%+v", found.Settled)
 		c := l.call(id)
 		require.Equal(t, proof, c.Failed.Proof, confinement)
-		require.Nil(t, c.Undo)
+		require.Nil(t, c.Reversal)
 	}
 }

@@ -71,10 +71,10 @@ func Ancestors(resource string) iter.Seq[string] {
 	}
 }
 
-// undoOrder sorts calls, given newest first, so that each comes before those
+// revertOrder sorts calls, given newest first, so that each comes before those
 // that it depends on. Calls that depend on each other stay newest first. Only
 // an older remit or a forged journal can contain such calls.
-func undoOrder(calls []*Call) []*Call {
+func revertOrder(calls []*Call) []*Call {
 	over := dependenciesOf(calls)
 	waits := map[*Call]int{} // number of dependent calls that come first
 	for _, lower := range over {

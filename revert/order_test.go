@@ -36,7 +36,7 @@ func TestUndoOrder(t *testing.T) {
 				calls[i].at = append(calls[i].at, int64(10*at+n))
 			}
 		}
-		got := undoOrder(newest)
+		got := revertOrder(newest)
 		require.ElementsMatch(t, newest, got)
 		for i, lower := range got {
 			for _, upper := range got[i+1:] {
@@ -58,7 +58,7 @@ func TestUndoOrder(t *testing.T) {
 func TestUndoOrderOfACycle(t *testing.T) {
 	a := &Call{Changes: []effect.Change{{Resource: "x"}, {Resource: "x"}}, at: []int64{1, 3}}
 	b := &Call{Changes: []effect.Change{{Resource: "x"}}, at: []int64{2}}
-	require.Equal(t, []*Call{b, a}, undoOrder([]*Call{b, a}))
+	require.Equal(t, []*Call{b, a}, revertOrder([]*Call{b, a}))
 }
 
 func TestAbove(t *testing.T) {

@@ -34,7 +34,7 @@ func TestStateWithOneCallOfTwo(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, rep.State)
 		require.Equal(t, want, state())
-		return rep.Undo
+		return rep.RevertTxn
 	}
 	redo := func(id string, want revert.TxnState) {
 		t.Helper()

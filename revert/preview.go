@@ -18,7 +18,7 @@ import (
 // them first.
 var ErrInFlight = errors.New("the transaction has in-flight calls; run recover first")
 
-// Preview returns what Undo would do now. It writes neither resources nor the
+// Preview returns what Revert would do now. It writes neither resources nor the
 // journal. It returns one item for each resource, and for each call with
 // effects outside handles. The report's State is the current state of the
 // transaction.
@@ -124,8 +124,8 @@ type positionedChange struct {
 // predictOutside predicts the result for a call's effects outside handles.
 func (c *Call) predictOutside(ctx context.Context, w Environment) []effect.Result {
 	can, why := false, "no tools are available"
-	if w.Undoer != nil {
-		can, why = w.Undoer.CanRevert(ctx, *c)
+	if w.ToolReverter != nil {
+		can, why = w.ToolReverter.CanRevert(ctx, *c)
 	}
 	outcome, needed := c.outsideOutcome(can)
 	if !needed {

@@ -61,7 +61,7 @@ func (r *Reverter) Prune(ctx context.Context, keep Retention) (PruneReport, erro
 func (r *Reverter) prunable(ctx context.Context, id string, limit int64, out *PruneReport) (p part, waits bool, err error) {
 	t, err := r.Load(ctx, id)
 	switch {
-	case err != nil || t.Undoes+t.Redoes != "":
+	case err != nil || t.Reverts+t.Redoes != "":
 		return p, false, err
 	case !t.hasRecords():
 		return p, t.End == "", nil // an open one may get some
@@ -72,7 +72,7 @@ func (r *Reverter) prunable(ctx context.Context, id string, limit int64, out *Pr
 	}
 	ids := slices.Sorted(maps.Keys(g))
 	for _, id := range ids { // transactions with a shared revert are pruned with the first of them
-		if o := g[id]; o.Undoes+o.Redoes == "" && o.hasRecords() && (o.Began.Before(t.Began) || (o.Began.Equal(t.Began) && o.ID < t.ID)) {
+		if o := g[id]; o.Reverts+o.Redoes == "" && o.hasRecords() && (o.Began.Before(t.Began) || (o.Began.Equal(t.Began) && o.ID < t.ID)) {
 			return p, true, nil
 		}
 	}

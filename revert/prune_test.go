@@ -64,7 +64,7 @@ func TestRetentionIsJournalTime(t *testing.T) {
 	got, err := revert.Load(t.Context(), p.journal, first)
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnCommitted, got.State(), "an attempt that could do nothing says nothing else")
-	require.Empty(t, got.UndoneBy)
+	require.Empty(t, got.RevertedBy)
 }
 
 // TestLinkedTransactionsArePrunedTogether checks that a transaction is pruned

@@ -14,13 +14,13 @@ import (
 // RecoveredCall is the result of recovering one call that a dead process left
 // in flight.
 type RecoveredCall struct {
-	Txn     string          `json:"txn"`
-	Call    string          `json:"call"`
-	Tool    string          `json:"tool"`
-	Outcome Phase           `json:"as"`             // done, failed, unknown
-	Why     string          `json:"why"`            // how the outcome was determined
-	Undo    bool            `json:"undo,omitempty"` // an interrupted revert or redo of the call is now complete
-	Items   []effect.Result `json:"items,omitempty"`
+	Txn      string          `json:"txn"`
+	Call     string          `json:"call"`
+	Tool     string          `json:"tool"`
+	Outcome  Phase           `json:"as"`             // done, failed, unknown
+	Why      string          `json:"why"`            // how the outcome was determined
+	Reversal bool            `json:"undo,omitempty"` // an interrupted revert or redo of the call is now complete
+	Items    []effect.Result `json:"items,omitempty"`
 }
 
 // RecoveryReport is the result of recovering a journal.
@@ -154,7 +154,7 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Recover
 	if len(waiting) == 0 {
 		return nil, committing, nil
 	}
-	if t.Undoes+t.Redoes == "" && len(t.Named) > 0 {
+	if t.Reverts+t.Redoes == "" && len(t.Named) > 0 {
 		return nil, committing, fmt.Errorf("only the recorded folder of its session shows the outcome of its in-flight calls; a revert here ends them as unknown: %w", ErrOtherFolder)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
@@ -180,7 +180,7 @@ func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []Recover
 // something is left.
 func (r *Reverter) closeLink(ctx context.Context, id string) (*Finished, error) {
 	t, err := r.Load(ctx, id)
-	if err != nil || t.End != "" || t.Undoes+t.Redoes == "" {
+	if err != nil || t.End != "" || t.Reverts+t.Redoes == "" {
 		return nil, err
 	}
 	leave, err := r.acquire(t.subjects()[0])
@@ -198,7 +198,7 @@ func (r *Reverter) closeLink(ctx context.Context, id string) (*Finished, error) 
 	if err := r.recorder(t).In(id).Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return nil, err
 	}
-	about, err := r.Load(ctx, t.Undoes+t.Redoes)
+	about, err := r.Load(ctx, t.Reverts+t.Redoes)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (r *Reverter) nothingLeft(ctx context.Context, link *Txn) (bool, error) {
 		}
 		todo := t.EffectiveCalls()
 		if link.Redoes != "" {
-			todo = t.undone(link.Only)
+			todo = t.revertedCalls(link.Only)
 		}
 		if len(t.InFlight()) > 0 || t.checkHere(link.ID) != nil || slices.ContainsFunc(todo, func(c *Call) bool { return revertible(c) && !c.WorkedOn(link.ID) }) {
 			return false, nil
@@ -227,7 +227,7 @@ func (r *Reverter) nothingLeft(ctx context.Context, link *Txn) (bool, error) {
 // subjects returns the transactions whose calls t works on: itself, or those
 // that it reverts or redoes.
 func (t *Txn) subjects() []string {
-	if about := t.Undoes + t.Redoes; about != "" {
+	if about := t.Reverts + t.Redoes; about != "" {
 		return append([]string{about}, t.AlsoReverts...)
 	}
 	return []string{t.ID}
@@ -293,15 +293,15 @@ func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, 
 		}
 		m := revertMode{by: c.Redo.Reverting.By, upon: beside.obstaclesTo(c, nil)}
 		results, _, err := r.redoCall(ctx, w, rec, c, t.limit, m)
-		s.Undo, s.Items, s.Outcome, s.Why = true, results, c.Phase, "a redo of it was interrupted; recover finished the redo"
+		s.Reversal, s.Items, s.Outcome, s.Why = true, results, c.Phase, "a redo of it was interrupted; recover finished the redo"
 		return s, err
 	}
-	if c.Undo != nil && c.Undo.Reverted == nil {
+	if c.Reversal != nil && c.Reversal.Reverted == nil {
 		m, err := r.modeFor(ctx, t, c)
 		if err != nil {
 			return s, err
 		}
-		return r.finishUndo(ctx, w, rec, c, s, m)
+		return r.finishReversal(ctx, w, rec, c, s, m)
 	}
 	if s, over, err := r.discover(ctx, w, rec, c, s); over || err != nil {
 		return s, err
@@ -376,11 +376,11 @@ func (w Environment) posts(ctx context.Context, c *Call) (posts []record.Post) {
 	return posts
 }
 
-func (r *Reverter) finishUndo(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall, m revertMode) (RecoveredCall, error) {
-	was := c.Undo.Reverting // it keeps its requester: a revert that a person asked for can be redone
+func (r *Reverter) finishReversal(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall, m revertMode) (RecoveredCall, error) {
+	was := c.Reversal.Reverting // it keeps its requester: a revert that a person asked for can be redone
 	m.cause, m.by = was.Cause, was.By
 	results, _, err := r.revertOneCall(ctx, w, rec, c, m)
-	s.Undo, s.Items, s.Outcome, s.Why = true, results, c.Phase, "a revert of it was interrupted; recover finished the revert"
+	s.Reversal, s.Items, s.Outcome, s.Why = true, results, c.Phase, "a revert of it was interrupted; recover finished the revert"
 	if err != nil || c.Phase != PhaseStarted {
 		return s, err
 	}

@@ -64,8 +64,8 @@ func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, on
 		return nil, "", err
 	}
 	ids := []string{id}
-	if about := t.Undoes + t.Redoes; about != "" {
-		if t.Undoes == "" {
+	if about := t.Reverts + t.Redoes; about != "" {
+		if t.Reverts == "" {
 			return nil, "", fmt.Errorf("transaction %s worked on %s: %w", id, about, ErrIsRevertTxn)
 		}
 		only, ids = id, t.subjects()
@@ -96,7 +96,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 	t := subjects[0]
 	begun, left := &record.Begun{Redoes: t.ID, Only: only}, 0
 	for _, s := range subjects {
-		left += len(s.undone(only))
+		left += len(s.revertedCalls(only))
 		if s != t {
 			begun.Also = append(begun.Also, s.ID)
 		}
@@ -112,7 +112,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 		err := r.reachable(ctx, subjects...)
 		for _, s := range subjects {
 			if err == nil {
-				_, err = r.neighbors(ctx, s, s.undone(only))
+				_, err = r.neighbors(ctx, s, s.revertedCalls(only))
 			}
 		}
 		if err == nil {
@@ -131,7 +131,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 	ordered := slices.SortedStableFunc(slices.Values(subjects), func(a, b *Txn) int { return a.Began.Compare(b.Began) })
 	come := map[record.CallRef]bool{}
 	for _, s := range ordered {
-		for _, c := range s.undone(only) {
+		for _, c := range s.revertedCalls(only) {
 			come[c.Ref] = true
 		}
 	}
@@ -144,7 +144,7 @@ func (r *Reverter) redo(ctx context.Context, subjects []*Txn, only string, rec R
 	if err := rec.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
-	rep.Undo = rec.Txn()
+	rep.RevertTxn = rec.Txn()
 	err := r.reload(ctx, subjects)
 	if err == nil {
 		rep.State = subjects[0].State()
@@ -180,7 +180,7 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRe
 	if err != nil {
 		return err
 	}
-	undone := t.undone(only)
+	undone := t.revertedCalls(only)
 	beside, err := r.neighbors(ctx, t, undone)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Environment, rec Recorder, c 
 	if c.Redo != nil {
 		id = c.Redo.Call
 	}
-	key := RevertKey(c.Undo.Reverting.Key)
+	key := RevertKey(c.Reversal.Reverting.Key)
 	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: causeRedo, By: m.by, Steps: steps}
 	if err := r.writeReverting(ctx, rec, id, reverting, blobs); err != nil {
 		return nil, nil, err
@@ -282,11 +282,11 @@ func (c *Call) revertChanges(only string) []effect.Change {
 // redone.
 func (c *Call) applyRedo(b *record.Reverted, only string) {
 	c.Redo = nil
-	if b.Complete || c.Undo == nil {
+	if b.Complete || c.Reversal == nil {
 		rest := slices.DeleteFunc(c.attempts(), func(u *Reversal) bool { return u.redoneBy(only) || u.byPerson() && u.revertedNothing() })
-		c.Undo, c.earlier = nil, rest
+		c.Reversal, c.earlier = nil, rest
 		if n := len(rest); n > 0 {
-			c.Undo, c.earlier = rest[n-1], rest[:n-1]
+			c.Reversal, c.earlier = rest[n-1], rest[:n-1]
 		}
 		return
 	}
@@ -302,7 +302,7 @@ func (c *Call) applyRedo(b *record.Reverted, only string) {
 			c.earlier[i] = u.without(again).withDoubt(doubt)
 		}
 	}
-	c.Undo = c.Undo.without(again).withDoubt(doubt)
+	c.Reversal = c.Reversal.without(again).withDoubt(doubt)
 }
 
 // withDoubt returns a revert of which a failed redo may have redone some
@@ -357,10 +357,10 @@ func (u *Reversal) without(again map[string]bool) *Reversal {
 
 // attempts returns all reverts of the call, oldest first.
 func (c *Call) attempts() []*Reversal {
-	if c.Undo == nil {
+	if c.Reversal == nil {
 		return slices.Clone(c.earlier)
 	}
-	return append(slices.Clone(c.earlier), c.Undo)
+	return append(slices.Clone(c.earlier), c.Reversal)
 }
 
 // remaining returns the changes that no attempt has reverted yet. Later changes
@@ -371,17 +371,17 @@ func (c *Call) remaining() []effect.Change {
 	return slices.DeleteFunc(slices.Clone(c.Changes), func(ch effect.Change) bool { return clean[ch.Resource] })
 }
 
-// undone returns the calls that were reverted with their transaction, by the
+// revertedCalls returns the calls that were reverted with their transaction, by the
 // revert transaction only if it is named. They are in the reverse of the order
 // of the revert. What a failed call reverted by itself stays reverted.
-func (t *Txn) undone(only string) []*Call {
+func (t *Txn) revertedCalls(only string) []*Call {
 	var out []*Call
 	for _, c := range slices.Backward(t.Calls) {
-		if c.Phase == PhaseDone && c.Undo != nil && c.Undo.Reverted != nil && (c.outside && c.Undo.redoneBy(only) || len(c.revertChanges(only)) > 0) {
+		if c.Phase == PhaseDone && c.Reversal != nil && c.Reversal.Reverted != nil && (c.outside && c.Reversal.redoneBy(only) || len(c.revertChanges(only)) > 0) {
 			out = append(out, c)
 		}
 	}
-	out = undoOrder(out)
+	out = revertOrder(out)
 	slices.Reverse(out)
 	return out
 }

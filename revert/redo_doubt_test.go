@@ -17,7 +17,7 @@ func TestFailedRedoWithAnEffect(t *testing.T) {
 		l := newTestEnv(t)
 		l.ids["t"] = l.worked()
 		after := maps.Clone(l.values.values)
-		require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
+		require.NoError(t, revertRequest("t", revert.Options{})(t.Context(), l).err)
 		before := maps.Clone(l.values.values)
 
 		l.next()
@@ -28,14 +28,14 @@ func TestFailedRedoWithAnEffect(t *testing.T) {
 		require.Equal(t, revert.TxnRevertedPartial, l.load(l.ids["t"]).State(), "step %d", step)
 
 		l.next()
-		require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
+		require.NoError(t, revertRequest("t", revert.Options{})(t.Context(), l).err)
 		require.Equal(t, before, l.values.values, "step %d", step)
 		require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())
 
 		l.next()
 		require.NoError(t, redo("t")(t.Context(), l).err)
 		require.Equal(t, after, l.values.values, "step %d", step)
-		require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
+		require.NoError(t, revertRequest("t", revert.Options{})(t.Context(), l).err)
 		require.Equal(t, before, l.values.values, "step %d", step)
 	}
 }

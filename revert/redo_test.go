@@ -33,7 +33,7 @@ func TestRedoOfSeveralAttempts(t *testing.T) {
 	require.Equal(t, before(), p.store.values)
 	txn, err := revert.Load(ctx, p.journal, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, "kim", txn.Calls[0].Undo.Reverting.By)
+	require.Equal(t, "kim", txn.Calls[0].Reversal.Reverting.By)
 	rep, err = p.reverter.Redo(ctx, rec.Txn(), "ada")
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
@@ -185,7 +185,7 @@ func TestUndoIsFinishedLater(t *testing.T) {
 		p.store.values["b"] = "theirs"
 		rep, err := p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 		require.NoError(t, err)
-		require.Len(t, rep.NotUndone(), 1)
+		require.Len(t, rep.NotReverted(), 1)
 		if !how.Force {
 			delete(p.store.values, "b")
 		}
@@ -220,15 +220,15 @@ func TestRedoOfOneUndo(t *testing.T) {
 	require.True(t, second.Complete())
 	require.Equal(t, before(), p.store.values)
 
-	_, err = p.reverter.Redo(ctx, first.Undo, "kim")
+	_, err = p.reverter.Redo(ctx, first.RevertTxn, "kim")
 	require.ErrorIs(t, err, revert.ErrIsRevertTxn)
-	require.ErrorContains(t, err, second.Undo)
-	rep, err := p.reverter.Redo(ctx, second.Undo, "kim")
+	require.ErrorContains(t, err, second.RevertTxn)
+	rep, err := p.reverter.Redo(ctx, second.RevertTxn, "kim")
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Restored}, outcomes(rep.Items))
 	require.Equal(t, revert.TxnRevertedPartial, rep.State)
 	require.Equal(t, map[string]string{"a": "theirs", "b": "2"}, p.store.values)
-	rep, err = p.reverter.Redo(ctx, second.Undo, "kim")
+	rep, err = p.reverter.Redo(ctx, second.RevertTxn, "kim")
 	require.NoError(t, err)
 	require.Empty(t, rep.Items, "twice equals once")
 
@@ -236,7 +236,7 @@ func TestRedoOfOneUndo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict}, outcomes(rep.Items), "as after the first attempt")
 	p.store.values["a"] = "7"
-	rep, err = p.reverter.Redo(ctx, first.Undo, "kim") // the later one reverted nothing
+	rep, err = p.reverter.Redo(ctx, first.RevertTxn, "kim") // the later one reverted nothing
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(rep.Items))
 	require.Equal(t, revert.TxnCommitted, rep.State, "%+v", rep)
@@ -267,10 +267,10 @@ func TestRedoOfACascade(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, before(), w.values)
 		if at < 0 {
-			return p.points(func() { _, err = p.reverter.Redo(ctx, rep.Undo, "kim") })
+			return p.points(func() { _, err = p.reverter.Redo(ctx, rep.RevertTxn, "kim") })
 		}
 		p.crashAt(at)
-		_, err = p.reverter.Redo(ctx, rep.Undo, "kim")
+		_, err = p.reverter.Redo(ctx, rep.RevertTxn, "kim")
 		require.ErrorIs(t, err, errProcessEnded)
 		p.endProcess(t)
 		q := newProcess(open, w, 2)
@@ -278,7 +278,7 @@ func TestRedoOfACascade(t *testing.T) {
 			_, err = q.reverter.Recover(ctx)
 			require.NoError(t, err)
 		}
-		again, err := q.reverter.Redo(ctx, rep.Undo, "kim")
+		again, err := q.reverter.Redo(ctx, rep.RevertTxn, "kim")
 		require.NoError(t, err, "killed at %d", at)
 		require.True(t, again.Complete(), "killed at %d: %+v", at, again)
 		require.Equal(t, after, w.values, "killed at %d, recovered %v", at, recovers)

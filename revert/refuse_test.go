@@ -28,7 +28,7 @@ func (l *testEnv) at(point string, do func()) {
 // TestOneWorksOnATransaction checks that only one goroutine reverts or recovers
 // an abandoned transaction. Others get an error and do nothing.
 func TestOneWorksOnATransaction(t *testing.T) {
-	for _, work := range []request{undo("t", revert.Options{}), recovered} {
+	for _, work := range []request{revertRequest("t", revert.Options{}), recovered} {
 		l := newTestEnv(t)
 		left(l)
 		l.next()
@@ -77,10 +77,10 @@ func TestRefusals(t *testing.T) {
 	}
 	undoneTwice := func(l *testEnv) {
 		l.ids["t"] = l.worked()
-		for _, do := range []request{undo("t", revert.Options{}), redo("t")} {
+		for _, do := range []request{revertRequest("t", revert.Options{}), redo("t")} {
 			a := do(ctx, l)
 			require.NoError(l.t, a.err)
-			l.ids["link"] = a.rep.Undo
+			l.ids["link"] = a.rep.RevertTxn
 		}
 	}
 	for _, tt := range []struct {
@@ -123,10 +123,10 @@ func TestRefusals(t *testing.T) {
 		}, journal.ErrNotFound, "call c_none"},
 		{"out of no nested transaction", opened, func(l *testEnv) error { _, err := l.reverter.RevertNested(ctx, l.ids["t"], "n_9"); return err }, journal.ErrNotFound, "nested transaction n_9"},
 		{"preview before recovery", left, func(l *testEnv) error { _, err := l.reverter.Preview(ctx, l.ids["t"], revert.Options{}); return err }, revert.ErrInFlight, "run recover first"},
-		{"calls for an undo", begun(undo("t", revert.Options{}), 3), func(l *testEnv) error {
+		{"calls for an undo", begun(revertRequest("t", revert.Options{}), 3), func(l *testEnv) error {
 			txn, err := revert.Load(ctx, l.journal, l.ids["t"])
 			require.NoError(l.t, err)
-			_, err = l.reverter.TakeOwnership(ctx, txn.UndoneBy[0])
+			_, err = l.reverter.TakeOwnership(ctx, txn.RevertedBy[0])
 			return err
 		}, journal.ErrNotOwner, "accepts no more calls"},
 	} {
@@ -163,7 +163,7 @@ func TestCancellation(t *testing.T) {
 	l := newTestEnv(t)
 	l.ids["t"] = l.worked()
 	was := l.situation()
-	stops(l, "revert.apply", undo("t", revert.Options{}))
+	stops(l, "revert.apply", revertRequest("t", revert.Options{}))
 	require.Equal(t, before(), l.values.values)
 	stops(l, "revert.apply", redo("t"))
 	require.Equal(t, was.Values, l.values.values)

@@ -9,10 +9,10 @@ import (
 // Report is the result of a revert or a redo: one item for each resource that
 // it concerns. It lists everything that was left unchanged.
 type Report struct {
-	Txn   string           `json:"txn"`            // the subject transaction
-	Undo  string           `json:"undo,omitempty"` // the revert transaction, if there is one
-	State TxnState         `json:"state"`          // state of Txn afterwards
-	Items []ResourceResult `json:"items"`
+	Txn       string           `json:"txn"`            // the subject transaction
+	RevertTxn string           `json:"undo,omitempty"` // the revert transaction, if there is one
+	State     TxnState         `json:"state"`          // state of Txn afterwards
+	Items     []ResourceResult `json:"items"`
 	// Dependents are the dependent calls. Only a preview lists them.
 	Dependents []Dependent `json:"dependents,omitempty"`
 	// Named are the roots whose folder the requester named in place of the
@@ -52,8 +52,8 @@ type Dependent struct {
 	Included bool   `json:"along"` // it is reverted too; otherwise it stays and is a conflict
 }
 
-// NotUndone returns the items that are not clean.
-func (r Report) NotUndone() []ResourceResult {
+// NotReverted returns the items that are not clean.
+func (r Report) NotReverted() []ResourceResult {
 	left := []ResourceResult{}
 	for _, i := range r.Items {
 		if !i.Outcome.Clean() {
@@ -65,7 +65,7 @@ func (r Report) NotUndone() []ResourceResult {
 
 // Complete reports whether nothing is left. A report without a state, which
 // comes with an error, is never complete.
-func (r Report) Complete() bool { return r.State != "" && len(r.NotUndone()) == 0 }
+func (r Report) Complete() bool { return r.State != "" && len(r.NotReverted()) == 0 }
 
 // addChanges adds the changes that the steps of a call made to its items.
 func addChanges(items []ResourceResult, steps []effect.Step) {

@@ -136,7 +136,7 @@ func (r *Reverter) Revert(ctx context.Context, id string, how Options) (Report, 
 		return Report{}, err
 	}
 	if t.End != "" {
-		return r.undo(ctx, t, how)
+		return r.revertTxn(ctx, t, how)
 	}
 	if t.mayRemainElsewhere() {
 		return r.revertElsewhere(ctx, t, how)
@@ -167,7 +167,7 @@ func (r *Reverter) find(ctx context.Context, id string, how Options) (*Txn, Opti
 			return nil, how, fmt.Errorf("call %s of transaction %s: %w", c, t.ID, journal.ErrNotFound)
 		}
 	}
-	about := t.Undoes + t.Redoes // at most one of them is set
+	about := t.Reverts + t.Redoes // at most one of them is set
 	switch {
 	case about == "":
 		return t, how, nil
@@ -184,9 +184,9 @@ func (r *Reverter) find(ctx context.Context, id string, how Options) (*Txn, Opti
 	return r.find(ctx, about, how)
 }
 
-// undo reverts calls of an ended transaction in a revert transaction: the
+// revertTxn reverts calls of an ended transaction in a revert transaction: the
 // unfinished one of an earlier attempt whose process died, or a new one.
-func (r *Reverter) undo(ctx context.Context, t *Txn, how Options) (Report, error) {
+func (r *Reverter) revertTxn(ctx context.Context, t *Txn, how Options) (Report, error) {
 	rep := Report{Txn: t.ID} // t is nil after a failed read
 	link, t, err := r.resumed(ctx, t)
 	if err != nil {
@@ -209,7 +209,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Options) (Report, error
 		}
 		err = r.reachable(ctx, slices.Collect(maps.Values(s.txns))...)
 		if err == nil {
-			link, err = r.beginUndo(ctx, t, s)
+			link, err = r.beginRevertTxn(ctx, t, s)
 		}
 		if err != nil {
 			return Report{Txn: t.ID}, err
@@ -219,7 +219,7 @@ func (r *Reverter) undo(ctx context.Context, t *Txn, how Options) (Report, error
 	if t, err = r.Load(ctx, t.ID); err == nil {
 		s, err = r.scope(ctx, t, how, &link)
 	}
-	rep.Undo = link.Txn()
+	rep.RevertTxn = link.Txn()
 	if err != nil {
 		return rep, err
 	}
@@ -249,9 +249,9 @@ func (r *Reverter) barrier(ctx context.Context) error {
 	return r.Journal.Append(ctx, journal.Batch{Durable: true})
 }
 
-// beginUndo begins a revert transaction for all transactions of a scope. It
+// beginRevertTxn begins a revert transaction for all transactions of a scope. It
 // includes what an attempt of another process left in the others.
-func (r *Reverter) beginUndo(ctx context.Context, t *Txn, s scope) (Recorder, error) {
+func (r *Reverter) beginRevertTxn(ctx context.Context, t *Txn, s scope) (Recorder, error) {
 	var also []string
 	for _, id := range slices.Sorted(maps.Keys(s.txns)) {
 		if id == t.ID {
@@ -266,7 +266,7 @@ func (r *Reverter) beginUndo(ctx context.Context, t *Txn, s scope) (Recorder, er
 		}
 		also = append(also, id)
 	}
-	return r.beginLink(ctx, t, &record.Begun{Undoes: t.ID, Also: also})
+	return r.beginLink(ctx, t, &record.Begun{Reverts: t.ID, Also: also})
 }
 
 // resumed finds the revert transaction of an attempt that did not end. It ends
@@ -281,8 +281,8 @@ func (r *Reverter) resumed(ctx context.Context, t *Txn) (Recorder, *Txn, error) 
 }
 
 func reportOf(txn, undo string, items []ResourceResult) Report {
-	rep := Report{Txn: txn, Undo: undo, State: TxnReverted, Items: items}
-	if len(rep.NotUndone()) > 0 {
+	rep := Report{Txn: txn, RevertTxn: undo, State: TxnReverted, Items: items}
+	if len(rep.NotReverted()) > 0 {
 		rep.State = TxnRevertedPartial
 	}
 	return rep

@@ -95,18 +95,18 @@ func (r *Reverter) revertOneCall(ctx context.Context, w Environment, rec Recorde
 	ctx = context.WithoutCancel(ctx) // a half-done revert is worse than a late one
 	steps, blobs := r.prepare(ctx, w, c, m)
 	undo, key := host.NewID(r.Host, "c_"), RevertKey(c.Started.Key)
-	if c.Undo != nil && c.Undo.Reverted == nil && c.Undo.Txn == rec.Txn() {
-		undo = c.Undo.Call // a repeated attempt keeps its ID
+	if c.Reversal != nil && c.Reversal.Reverted == nil && c.Reversal.Txn == rec.Txn() {
+		undo = c.Reversal.Call // a repeated attempt keeps its ID
 	}
 	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: m.cause, By: m.by, Steps: steps}
 	//mutant:order
 	if err := r.writeReverting(ctx, rec, undo, reverting, blobs); err != nil {
 		return nil, nil, err
 	}
-	results := r.undoOutside(ctx, w, rec, c, undo, key)
+	results := r.revertOutside(ctx, w, rec, c, undo, key)
 	applied := r.applySteps(ctx, w, reverting.Steps)
 	states := r.states(w, c, reverting.Steps, applied)
-	results, lines := w.verifyUndo(ctx, c, undo, append(results, applied...))
+	results, lines := w.verifyReversal(ctx, c, undo, append(results, applied...))
 	lines = append(lines, states...)
 	end := &record.Reverted{Of: c.Ref, Results: results, Complete: RevertSummary(results) == "all"}
 	// Reverted is durable before the caller learns it: a report must not say
@@ -118,12 +118,12 @@ func (r *Reverter) revertOneCall(ctx context.Context, w Environment, rec Recorde
 	return results, reverting.Steps, nil
 }
 
-// verifyUndo runs the tool's Verify to check that reverted effects are gone. It
+// verifyReversal runs the tool's Verify to check that reverted effects are gone. It
 // checks the effects that the tool's Revert removed, and those that Verify
 // found after the call, even if handles restored each version. If an effect is
 // still present, it is not reverted, whatever Revert returned and the versions
 // show.
-func (w Environment) verifyUndo(ctx context.Context, c *Call, undo string, results []effect.Result) ([]effect.Result, []CallRecord) {
+func (w Environment) verifyReversal(ctx context.Context, c *Call, undo string, results []effect.Result) ([]effect.Result, []CallRecord) {
 	reverted := len(results) > 0 && results[0].Resource == c.toolResource()
 	switch {
 	case w.Prober == nil || (len(results) == 0 && !c.disputed()):
@@ -152,7 +152,7 @@ func (w Environment) verifyUndo(ctx context.Context, c *Call, undo string, resul
 // disputed reports whether the tool's Verify found the effect after an attempt
 // to revert the call. The next attempt may have nothing else to do.
 func (c *Call) disputed() bool {
-	for _, u := range append(slices.Clone(c.earlier), c.Undo) {
+	for _, u := range append(slices.Clone(c.earlier), c.Reversal) {
 		if u != nil && u.Verified != nil && !u.Verified.OK {
 			return true
 		}
@@ -219,11 +219,11 @@ func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string
 	}
 }
 
-// undoOutside reverts the call's effects outside handles, with its tool.
-func (r *Reverter) undoOutside(ctx context.Context, w Environment, rec Recorder, c *Call, undo, key string) []effect.Result {
+// revertOutside reverts the call's effects outside handles, with its tool.
+func (r *Reverter) revertOutside(ctx context.Context, w Environment, rec Recorder, c *Call, undo, key string) []effect.Result {
 	can, why := false, "no tools are available"
-	if w.Undoer != nil {
-		can, why = w.Undoer.CanRevert(ctx, *c)
+	if w.ToolReverter != nil {
+		can, why = w.ToolReverter.CanRevert(ctx, *c)
 	}
 	outcome, needed := c.outsideOutcome(can)
 	if !needed {
@@ -234,7 +234,7 @@ func (r *Reverter) undoOutside(ctx context.Context, w Environment, rec Recorder,
 	case effect.Restored:
 		if err := r.Host.Point(ctx, "revert.tool"); err != nil {
 			res.Outcome, res.Why = effect.Unknown, err.Error()
-		} else if err := w.Undoer.RevertCall(ctx, rec, *c, undo, key); err != nil {
+		} else if err := w.ToolReverter.RevertCall(ctx, rec, *c, undo, key); err != nil {
 			res.Outcome, res.Why = effect.Failed, err.Error()
 			if errors.Is(err, ErrRevertUnknown) {
 				res.Outcome = effect.Unknown

@@ -173,8 +173,8 @@ func TestNoCascadeLeavesOtherTransactions(t *testing.T) {
 		for _, i := range rep.Items {
 			require.Empty(t, i.Txn)
 		}
-		require.Contains(t, rep.NotUndone()[0].Why, "changed it later")
-		require.Contains(t, rep.NotUndone()[0].Why, "cascade")
+		require.Contains(t, rep.NotReverted()[0].Why, "changed it later")
+		require.Contains(t, rep.NotReverted()[0].Why, "cascade")
 	}
 	require.Greater(t, blocked, 15)
 }
@@ -216,7 +216,7 @@ func TestForce(t *testing.T) {
 	require.Equal(t, 1, forced)
 	txn, err := revert.Load(ctx, p.journal, rec.Txn())
 	require.NoError(t, err)
-	require.Equal(t, "kim", txn.Calls[0].Undo.Reverting.By)
+	require.Equal(t, "kim", txn.Calls[0].Reversal.Reverting.By)
 	_, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"a": "theirs"}, p.store.values)

@@ -48,10 +48,10 @@ type ownership struct{ toCaller bool } // to a caller who adds calls to it; else
 // Environment holds what a revert needs: the schemes, the tool reverter and the
 // prober of one session.
 type Environment struct {
-	Namespace string // two sessions with the same Namespace have the same resources
-	Schemes   []Scheme
-	Undoer    ToolReverter // nil: no tool is available, so only changes through handles are reverted
-	Prober    Prober       // nil: only versions tell the presence of an effect
+	Namespace    string // two sessions with the same Namespace have the same resources
+	Schemes      []Scheme
+	ToolReverter ToolReverter // nil: no tool is available, so only changes through handles are reverted
+	Prober       Prober       // nil: only versions tell the presence of an effect
 
 	// WaitIdle waits until no operation of an ended call runs in this process,
 	// and returns an error if that takes too long. nil: there is never one.
@@ -104,7 +104,7 @@ func (r *Reverter) TakeOwnership(ctx context.Context, id string) (*Txn, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case t.End != "" || t.Aborting || t.Undoes+t.Redoes != "":
+	case t.End != "" || t.Aborting || t.Reverts+t.Redoes != "":
 		return nil, fmt.Errorf("transaction %s accepts no more calls: %w", id, journal.ErrNotOwner)
 	case len(t.Named) > 0:
 		return nil, fmt.Errorf("transaction %s began in another folder, and can only be reverted here: %w", id, ErrOtherFolder)

@@ -63,7 +63,7 @@ func TestRevertCommittedTransactionTwiceEqualsOnce(t *testing.T) {
 	rep, err := p.revert(ctx, rec.Txn())
 	require.NoError(t, err)
 	require.Equal(t, revert.TxnReverted, rep.State)
-	require.NotEmpty(t, rep.Undo)
+	require.NotEmpty(t, rep.RevertTxn)
 	require.Equal(t, before(), w.values)
 
 	w.values["a"] = "later"
@@ -152,7 +152,7 @@ func TestHeldResourceIsAConflictOfTheUndo(t *testing.T) {
 	rep, err := p.revert(ctx, one.Txn())
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict, "b": effect.Restored}, outcomes(rep.Items))
-	require.Contains(t, rep.NotUndone()[0].Why, two.Txn())
+	require.Contains(t, rep.NotReverted()[0].Why, two.Txn())
 }
 
 func TestRevertToSavepoint(t *testing.T) {
@@ -235,7 +235,7 @@ func TestEffectsOutsideHandles(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newProcess(journal.SharedMemory(), &kvStore{before()}, 1)
 			if tc.undoer != nil {
-				p.undoer = tc.undoer
+				p.toolReverter = tc.undoer
 			}
 			rec, err := p.begin(ctx)
 			require.NoError(t, err)
@@ -373,7 +373,7 @@ func TestRedo(t *testing.T) {
 			again, err := p.reverter.Redo(ctx, id, "kim")
 			require.NoError(t, err)
 			require.Empty(t, again.Items, "twice equals once")
-			_, err = p.reverter.Revert(ctx, rep.Undo, revert.Options{})
+			_, err = p.reverter.Revert(ctx, rep.RevertTxn, revert.Options{})
 			require.ErrorIs(t, err, revert.ErrIsRevertTxn)
 
 			back, err := p.reverter.Revert(ctx, id, revert.Options{})

@@ -88,7 +88,7 @@ func (r *Reverter) scope(ctx context.Context, t *Txn, how Options, link *Recorde
 				continue
 			}
 			other := others.txns[c.Ref.Txn]
-			if other.End == "" || !how.Cascade || (link != nil && !slices.Contains(other.UndoneBy, link.Txn())) {
+			if other.End == "" || !how.Cascade || (link != nil && !slices.Contains(other.RevertedBy, link.Txn())) {
 				s.addStaying(c, other)
 				continue
 			}
@@ -97,7 +97,7 @@ func (r *Reverter) scope(ctx context.Context, t *Txn, how Options, link *Recorde
 		}
 	}
 	slices.SortStableFunc(s.calls, func(a, b *Call) int { return b.Began.Compare(a.Began) })
-	s.calls = undoOrder(s.calls)
+	s.calls = revertOrder(s.calls)
 	return s, nil
 }
 
@@ -184,7 +184,7 @@ func (l changeScan) from(ctx context.Context, q journal.Query, out *scope) error
 			out.txns[other.ID] = other
 		}
 		// A tool's changes that reverted a call belong to that revert.
-		if c, known := other.Call(e.Header.Call); known && c.HasEffects() && other.Undoes+other.Redoes == "" {
+		if c, known := other.Call(e.Header.Call); known && c.HasEffects() && other.Reverts+other.Redoes == "" {
 			out.calls = append(out.calls, c)
 		}
 	}

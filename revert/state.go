@@ -59,11 +59,11 @@ type Call struct {
 	Erased    *record.Erased             `json:"erased,omitempty"`  // set: the records of the call are gone, and the other fields are empty
 	Verified  []record.Verified          `json:"verdicts"`
 	Feedback  []provenance.Feedback      `json:"feedback,omitempty"` // oldest first
-	Undo      *Reversal                  `json:"undo"`               // the newest revert; nil: none, or it was redone
-	Redo      *Reversal                  `json:"redo,omitempty"`     // a redo of Undo that has no end
+	Reversal  *Reversal                  `json:"undo"`               // the newest revert; nil: none, or it was redone
+	Redo      *Reversal                  `json:"redo,omitempty"`     // a redo of Reversal that has no end
 
 	at      []int64     // positions of Changes on the journal
-	earlier []*Reversal // reverts before Undo, oldest first
+	earlier []*Reversal // reverts before Reversal, oldest first
 	tries   []*Reversal // all reverts and redos of the call with records, oldest first
 	states  []stateRef  // states that it, or a revert of it, left of its tool
 	outside bool        // the tool's own Revert succeeded, in any attempt
@@ -148,7 +148,7 @@ func (c *Call) approved(question string) bool {
 
 // IsReverted reports whether the call was reverted and nothing of it is left.
 func (c *Call) IsReverted() bool {
-	return c.Undo != nil && c.Undo.Reverted != nil && c.Undo.Reverted.Complete && len(c.Undo.doubt) == 0
+	return c.Reversal != nil && c.Reversal.Reverted != nil && c.Reversal.Reverted.Complete && len(c.Reversal.doubt) == 0
 }
 
 // HasEffects reports whether an effect of the call can still be present. A
@@ -158,7 +158,7 @@ func (c *Call) HasEffects() bool {
 	case PhaseInvalid, PhaseDenied, PhasePending, PhaseHeld, PhaseDropped:
 		return false
 	case PhaseFailed:
-		return c.Undo != nil && !c.IsReverted() && c.Failed.Proof != personProof
+		return c.Reversal != nil && !c.IsReverted() && c.Failed.Proof != personProof
 	case PhaseUnknown:
 		return !c.IsReverted() // the versions tell the effect of a confined call
 	case PhaseErased:
@@ -199,14 +199,14 @@ type Txn struct {
 	Session     string
 	Owner       string
 	Began       time.Time
-	Undoes      string   // set: a revert transaction
-	AlsoReverts []string // with Undoes: further transactions with calls that it reverts
+	Reverts     string   // set: a revert transaction
+	AlsoReverts []string // with Reverts: further transactions with calls that it reverts
 	Redoes      string   // set: a redo transaction
 	Only        string   // with Redoes: the revert transaction to redo, if it is not all of them
 	Calls       []*Call
 	Savepoints  []Savepoint
 	Nested      []NestedTxn // in the order in which they began
-	UndoneBy    []string    // links that worked in these folders, oldest first
+	RevertedBy  []string    // links that worked in these folders, oldest first
 	Elsewhere   []RemainsElsewhere
 	Named       []record.Root // the folders that it is read for, if they differ from the recorded ones; for a link: its folders
 	Committing  bool          // its commit has begun: it accepts no more calls, and releases the held ones
@@ -214,16 +214,16 @@ type Txn struct {
 	End         record.Kind // committed, aborted, or empty while open
 	ended       int64       // position of the record of its end
 	complete    bool        // from the abort record
-	redone      bool        // the newest of UndoneBy redid all of it
+	redone      bool        // the newest of RevertedBy redid all of it
 	redoneAt    int64       // position of the end of the newest complete redo
-	byRedo      bool        // the newest of UndoneBy is a redo
+	byRedo      bool        // the newest of RevertedBy is a redo
 	halfway     bool        // it has no end, or is a redo that left something
 	redoing     bool        // while the stream of a redo is read: complete so far
-	limit       string      // if the newest of UndoneBy is a redo: the revert transaction that it is limited to
+	limit       string      // if the newest of RevertedBy is a redo: the revert transaction that it is limited to
 
 	links       []string // all links, also of other folders, oldest first
 	byID        map[string]*Call
-	undos       map[string]*Reversal // by revert call ID, of this transaction's stream
+	reversals   map[string]*Reversal // by revert call ID, of this transaction's stream
 	gone        map[string]int64     // by call ID, position of an erased body without an erased record yet
 	erasedCalls map[string]bool      // by call ID: erased, as records say
 
@@ -247,9 +247,9 @@ func (t *Txn) State() TxnState {
 	switch {
 	case t.End == "":
 		return TxnOpen
-	case t.redone, t.End == record.KindCommitted && len(t.UndoneBy) == 0:
+	case t.redone, t.End == record.KindCommitted && len(t.RevertedBy) == 0:
 		return TxnCommitted
-	case t.End == record.KindAborted && t.complete && len(t.UndoneBy) == 0:
+	case t.End == record.KindAborted && t.complete && len(t.RevertedBy) == 0:
 		return TxnReverted
 	case len(left) == 0:
 		return TxnReverted
@@ -267,7 +267,7 @@ func (t *Txn) revertRequested(c *Call) bool {
 	if t.End == record.KindCommitted {
 		since = max(since, t.ended)
 	}
-	return c.Undo != nil && c.Undo.byPerson() && c.Undo.at > since
+	return c.Reversal != nil && c.Reversal.byPerson() && c.Reversal.at > since
 }
 
 // revertible reports whether a revert of the call can be tried. For other calls
@@ -284,14 +284,14 @@ func (t *Txn) EffectiveCalls() []*Call {
 			left = append(left, t.Calls[i])
 		}
 	}
-	return undoOrder(left)
+	return revertOrder(left)
 }
 
 // InFlight returns the calls and reverts that have no end.
 func (t *Txn) InFlight() []*Call {
 	var open []*Call
 	for _, c := range t.Calls {
-		if c.Phase == PhaseStarted || c.Redo != nil || (c.Undo != nil && c.Undo.Reverted == nil && !c.Undo.over) {
+		if c.Phase == PhaseStarted || c.Redo != nil || (c.Reversal != nil && c.Reversal.Reverted == nil && !c.Reversal.over) {
 			open = append(open, c)
 		}
 	}
@@ -341,7 +341,7 @@ func newestErasure(ctx context.Context, j journal.Journal) (pos int64, err error
 
 // load reads a transaction once, and reports whether something of it is erased.
 func load(ctx context.Context, j journal.Journal, id string, named []record.Root) (_ *Txn, erased bool, err error) {
-	t := &Txn{ID: id, Named: named, byID: map[string]*Call{}, undos: map[string]*Reversal{}, gone: map[string]int64{}, erasedCalls: map[string]bool{}}
+	t := &Txn{ID: id, Named: named, byID: map[string]*Call{}, reversals: map[string]*Reversal{}, gone: map[string]int64{}, erasedCalls: map[string]bool{}}
 	if err := t.read(ctx, j, id, t.apply); err != nil {
 		return nil, t.erased, err
 	}
@@ -411,9 +411,9 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 		if t.Owner != "" {
 			return fmt.Errorf("transaction %s began twice", t.ID)
 		}
-		t.Session, t.Owner, t.Began, t.Undoes = r.Session, begun.Owner, r.At, begun.Undoes
+		t.Session, t.Owner, t.Began, t.Reverts = r.Session, begun.Owner, r.At, begun.Reverts
 		t.Redoes, t.AlsoReverts, t.Only = begun.Redoes, begun.Also, begun.Only
-		if t.Undoes+t.Redoes != "" {
+		if t.Reverts+t.Redoes != "" {
 			t.Named = begun.Roots
 		}
 		return nil
@@ -424,7 +424,7 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 	if b, ok := r.Body.(*record.State); ok {
 		return t.applyState(r, b)
 	}
-	if t.End != "" && r.Kind != record.KindUndoneBy && r.Kind != record.KindAnswered && r.Kind != record.KindDecided && r.Kind != record.KindErased && r.Kind != record.KindFeedback {
+	if t.End != "" && r.Kind != record.KindRevertedBy && r.Kind != record.KindAnswered && r.Kind != record.KindDecided && r.Kind != record.KindErased && r.Kind != record.KindFeedback {
 		return fmt.Errorf("%s after transaction %s ended", r.Kind, t.ID)
 	}
 	switch b := r.Body.(type) {
@@ -448,13 +448,13 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 		t.End, t.ended, t.complete = record.KindAborted, e.Pos, b.Complete
 		t.abandon(t.ID)
 		return t.checkNoneHeld()
-	case *record.UndoneBy:
+	case *record.RevertedBy:
 		t.links = append(t.links, b.Txn)
 	case *record.RevertedTo:
 		t.dropSavepoints(b.Name)
 		return t.checkCommitting(r)
 	case *record.Reverting, *record.Reverted:
-		return t.applyUndo(e, r)
+		return t.applyReversal(e, r)
 	case *record.Erased:
 		return t.applyErased(r, b)
 	default:
@@ -473,9 +473,9 @@ func (t *Txn) dropSavepoints(name string) {
 	}
 }
 
-// applyUndo folds the records with which a transaction, this one or another,
+// applyReversal folds the records with which a transaction, this one or another,
 // reverts calls of this one.
-func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
+func (t *Txn) applyReversal(e record.Entry, r record.Record) error {
 	switch b := r.Body.(type) {
 	case *record.State:
 		return t.applyState(r, b)
@@ -491,13 +491,13 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 			return nil
 		}
 		t.abandon(r.Txn)
-		t.halfway = t.byRedo && len(t.undone(t.limit)) > 0
-		if t.redone = t.redoing && len(t.undone("")) == 0; t.redone {
+		t.halfway = t.byRedo && len(t.revertedCalls(t.limit)) > 0
+		if t.redone = t.redoing && len(t.revertedCalls("")) == 0; t.redone {
 			t.redoneAt = e.Pos
 		}
 	case *record.Reverting:
 		if b.Of.Txn != t.ID {
-			t.undos[r.Call] = &Reversal{} // a call of the transaction that this one reverts
+			t.reversals[r.Call] = &Reversal{} // a call of the transaction that this one reverts
 			return nil
 		}
 		c, ok := t.byID[b.Of.Call]
@@ -509,17 +509,17 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 		if b.Cause == causeRedo && !t.away {
 			c.Redo = u
 		} else if !t.away {
-			if c.Undo != nil {
-				c.earlier = append(c.earlier, c.Undo)
+			if c.Reversal != nil {
+				c.earlier = append(c.earlier, c.Reversal)
 			}
-			c.Undo = u
+			c.Reversal = u
 		}
-		t.undos[r.Call] = u
+		t.reversals[r.Call] = u
 	case *record.Reverted:
 		if b.Of.Txn != t.ID {
 			return nil
 		}
-		u, ok := t.undos[r.Call]
+		u, ok := t.reversals[r.Call]
 		if !ok {
 			return fmt.Errorf("call %s reverted without reverting", b.Of.Call)
 		}
@@ -537,11 +537,11 @@ func (t *Txn) applyUndo(e record.Entry, r record.Record) error {
 			c.outside = c.outside || (u.Reverting.Cause != causeRedo && res.Resource == c.toolResource() && res.Outcome.Clean())
 		}
 	case *record.Changed:
-		if u, ok := t.undos[r.Call]; ok {
+		if u, ok := t.reversals[r.Call]; ok {
 			u.Changes = append(u.Changes, b.Change)
 		}
 	case *record.Verified:
-		if u, ok := t.undos[r.Call]; ok {
+		if u, ok := t.reversals[r.Call]; ok {
 			u.Verified = b
 		}
 	}

@@ -12,8 +12,8 @@ import (
 func (t *Txn) applyCall(e record.Entry, r record.Record) error {
 	c, seen := t.byID[r.Call]
 	if !seen {
-		if _, undo := t.undos[r.Call]; undo {
-			return t.applyUndo(e, r)
+		if _, undo := t.reversals[r.Call]; undo {
+			return t.applyReversal(e, r)
 		}
 		return t.beginCall(r)
 	}

@@ -29,7 +29,7 @@ func (t *Txn) applyGone(e record.Entry) error {
 			t.byID[h.Call] = c
 		}
 	case record.KindReverting:
-		t.undos[h.Call] = &Reversal{}
+		t.reversals[h.Call] = &Reversal{}
 	case record.KindDone, record.KindFailed:
 		if seen {
 			c.Ended = h.At

@@ -134,7 +134,7 @@ func TestStatesOfCalls(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, rep.Complete(), "%+v", rep)
 	require.Equal(t, "1", p.held(t))
-	_, err = p.reverter.Redo(ctx, rep.Undo, "kim")
+	_, err = p.reverter.Redo(ctx, rep.RevertTxn, "kim")
 	require.NoError(t, err)
 	require.Equal(t, "4", p.held(t))
 

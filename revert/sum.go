@@ -5,18 +5,18 @@ import "slices"
 // The reverted part of a call is the sum over its reverts and redos, resource
 // by resource: the last one says nothing about an earlier one.
 
-// Undos returns the reverts of the call that count, oldest first. A revert that
+// Reversals returns the reverts of the call that count, oldest first. A revert that
 // a redo applied again completely does not count.
-func (c *Call) Undos() []*Reversal { return c.attempts() }
+func (c *Call) Reversals() []*Reversal { return c.attempts() }
 
 // RevertSummary returns how much of the call is reverted: all, some or none;
 // in_flight while a revert or a redo of it has no end; and "" if no revert of
 // it counts.
 func (c *Call) RevertSummary() string {
 	switch {
-	case c.Undo == nil:
+	case c.Reversal == nil:
 		return ""
-	case c.Redo != nil, c.Undo.Reverted == nil && !c.Undo.over:
+	case c.Redo != nil, c.Reversal.Reverted == nil && !c.Reversal.over:
 		return "in_flight"
 	}
 	clean := c.cleared()
@@ -41,7 +41,7 @@ func (c *Call) cleared() map[string]bool {
 			continue
 		}
 		for _, r := range u.Reverted.Results {
-			if r.Resource == c.toolResource() && u != c.Undo {
+			if r.Resource == c.toolResource() && u != c.Reversal {
 				continue
 			}
 			clean[r.Resource] = clean[r.Resource] || (r.Outcome.Clean() && !u.doubt[r.Resource])
@@ -65,9 +65,9 @@ func (c *Call) WorkedOn(txn string) bool {
 // of t. It cannot restore what a tool's own Revert did: one redo reports that,
 // and the next does not repeat it.
 func (t *Txn) Redoable(undo string) bool {
-	return slices.ContainsFunc(t.undone(undo), func(c *Call) bool {
+	return slices.ContainsFunc(t.revertedCalls(undo), func(c *Call) bool {
 		return len(c.revertChanges(undo)) > 0 || !slices.ContainsFunc(c.tries, func(u *Reversal) bool {
-			return u.Reverting.Cause == causeRedo && !u.away && u.at > c.Undo.at
+			return u.Reverting.Cause == causeRedo && !u.away && u.at > c.Reversal.at
 		})
 	})
 }

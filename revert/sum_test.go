@@ -40,19 +40,19 @@ func TestSumOfUndos(t *testing.T) {
 	require.Equal(t, map[string]effect.Outcome{"a": effect.Conflict}, outcomes(second.Items))
 	txn, call := load()
 	require.Equal(t, "some", call.RevertSummary())
-	require.Len(t, call.Undos(), 2)
-	require.True(t, txn.Redoable(first.Undo))
-	require.False(t, txn.Redoable(second.Undo))
-	require.True(t, call.WorkedOn(first.Undo) && call.WorkedOn(second.Undo))
+	require.Len(t, call.Reversals(), 2)
+	require.True(t, txn.Redoable(first.RevertTxn))
+	require.False(t, txn.Redoable(second.RevertTxn))
+	require.True(t, call.WorkedOn(first.RevertTxn) && call.WorkedOn(second.RevertTxn))
 	require.False(t, call.WorkedOn(txn.ID))
 
-	back, err := p.reverter.Redo(ctx, first.Undo, "kim")
+	back, err := p.reverter.Redo(ctx, first.RevertTxn, "kim")
 	require.NoError(t, err)
 	require.Equal(t, map[string]effect.Outcome{"b": effect.Restored}, outcomes(back.Items))
 	require.Equal(t, revert.TxnCommitted, back.State)
 	txn, call = load()
 	require.Empty(t, call.RevertSummary())
-	require.False(t, txn.Redoable(first.Undo))
+	require.False(t, txn.Redoable(first.RevertTxn))
 
 	// After two partial reverts, the second one is redone first.
 	first = undo()
@@ -63,8 +63,8 @@ func TestSumOfUndos(t *testing.T) {
 	require.Equal(t, revert.TxnReverted, second.State)
 	_, call = load()
 	require.Equal(t, "all", call.RevertSummary())
-	_, err = p.reverter.Redo(ctx, first.Undo, "kim")
-	require.ErrorContains(t, err, "was reverted by "+second.Undo+" too; redo that one first")
+	_, err = p.reverter.Redo(ctx, first.RevertTxn, "kim")
+	require.ErrorContains(t, err, "was reverted by "+second.RevertTxn+" too; redo that one first")
 
 	// A redo that left something unchanged.
 	p.store.values["a"] = "hand"
@@ -109,7 +109,7 @@ func TestInterruptedUndoIsInFlight(t *testing.T) {
 	found, err := q.reverter.Recover(ctx)
 	require.NoError(t, err)
 	require.Empty(t, found.Abandoned)
-	require.Equal(t, []revert.Finished{{Txn: txn.UndoneBy[0], Of: txn.ID, State: revert.TxnReverted}}, found.Finished)
+	require.Equal(t, []revert.Finished{{Txn: txn.RevertedBy[0], Of: txn.ID, State: revert.TxnReverted}}, found.Finished)
 	require.Equal(t, before(), w.values)
 	left, err := q.journal.Unfinished(ctx)
 	require.NoError(t, err)

@@ -164,16 +164,16 @@ func unreportedCall(l *testEnv) {
 func ofTables() []scenario {
 	all := revert.Options{}
 	return []scenario{
-		{name: "undo of rows", prepare: tabled, do: undo("t", all)},
+		{name: "undo of rows", prepare: tabled, do: revertRequest("t", all)},
 		{name: "redo of rows", prepare: func(l *testEnv) {
 			tabled(l)
-			require.NoError(l.t, undo("t", all)(l.t.Context(), l).err)
+			require.NoError(l.t, revertRequest("t", all)(l.t.Context(), l).err)
 		}, do: redo("t")},
-		{name: "recover rows", prepare: unreportedCall, do: recovered, finish: undo("t", all)},
+		{name: "recover rows", prepare: unreportedCall, do: recovered, finish: revertRequest("t", all)},
 		{name: "recover rows of which it is forgotten whether they committed", prepare: func(l *testEnv) {
 			unreportedCall(l)
 			l.table.forgotten = true
-		}, do: recovered, finish: undo("t", all)},
+		}, do: recovered, finish: revertRequest("t", all)},
 	}
 }
 
@@ -227,13 +227,13 @@ func TestUndoOfRowsDiesAtEveryPoint(t *testing.T) {
 		tabled(l)
 		l.next()
 		if at < 0 {
-			return l.points(func() { require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err) })
+			return l.points(func() { require.NoError(t, revertRequest("t", revert.Options{})(t.Context(), l).err) })
 		}
 		l.crashAt(at)
-		_ = undo("t", revert.Options{})(t.Context(), l)
+		_ = revertRequest("t", revert.Options{})(t.Context(), l)
 		l.next()
 		require.NoError(t, recovered(t.Context(), l).err)
-		require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
+		require.NoError(t, revertRequest("t", revert.Options{})(t.Context(), l).err)
 		require.Equal(t, newTable().rows, l.table.rows, "killed at point %d", at)
 		require.Equal(t, before(), l.values.values, "killed at point %d", at)
 		require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())

@@ -49,7 +49,7 @@ func (l *testEnv) next() {
 	tools, schemes := faultyTools{f, l.till}, []revert.Scheme{valueStoreView{l.values, f}, faultyTable{l.table, f, "rows"}}
 	l.reverter.EnvironmentFor = func(_ context.Context, session string) (w revert.Environment, err error) {
 		return w, f.try("find the ways", func() error {
-			w = revert.Environment{Namespace: session, Schemes: schemes, Undoer: tools, Prober: tools}
+			w = revert.Environment{Namespace: session, Schemes: schemes, ToolReverter: tools, Prober: tools}
 			return nil
 		})
 	}
@@ -173,7 +173,7 @@ func (l *testEnv) situation() finalState {
 		require.NoError(l.t, err)
 		txn, err := revert.Load(ctx, l.journal, e.Header.Txn)
 		require.NoError(l.t, err)
-		if txn.Undoes+txn.Redoes != "" {
+		if txn.Reverts+txn.Redoes != "" {
 			continue // the number of links does not matter
 		}
 		says := string(txn.State())

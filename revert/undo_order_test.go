@@ -33,10 +33,10 @@ func TestRecoveryKeepsTheOrderOfAnUndo(t *testing.T) {
 		}
 		return nil
 	}
-	require.ErrorIs(t, undo("t", revert.Options{})(t.Context(), l).err, errProcessEnded)
+	require.ErrorIs(t, revertRequest("t", revert.Options{})(t.Context(), l).err, errProcessEnded)
 	l.next()
 	require.NoError(t, recovered(t.Context(), l).err)
-	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
+	require.NoError(t, revertRequest("t", revert.Options{})(t.Context(), l).err)
 	require.Equal(t, before(), l.values.values)
 	require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())
 }
@@ -62,11 +62,11 @@ func TestRecoveryKeepsTheOrderAcrossTransactions(t *testing.T) {
 				l.faults.left, l.faults.only, deadly = 0, "plan", 2
 			}
 			crashAtPoint(l, "journal.append.reverted", deadly)
-			require.ErrorIs(t, undo("t", how)(t.Context(), l).err, errProcessEnded)
+			require.ErrorIs(t, revertRequest("t", how)(t.Context(), l).err, errProcessEnded)
 			l.next()
 			require.NoError(t, recovered(t.Context(), l).err)
-			require.NoError(t, undo("u", revert.Options{})(t.Context(), l).err)
-			require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
+			require.NoError(t, revertRequest("u", revert.Options{})(t.Context(), l).err)
+			require.NoError(t, revertRequest("t", revert.Options{})(t.Context(), l).err)
 			require.Equal(t, before(), l.values.values)
 			require.Equal(t, revert.TxnReverted, l.load(l.ids["t"]).State())
 		})
@@ -84,7 +84,7 @@ func TestRecoveryKeepsTheOrderOfARedo(t *testing.T) {
 	l.put(rec, write{"a", 7})
 	l.put(rec, write{"a", was})
 	l.end(rec)
-	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
+	require.NoError(t, revertRequest("t", revert.Options{})(t.Context(), l).err)
 	l.next()
 	l.values.values["a"] = "somebody's" // another actor changes it again
 	crashAtPoint(l, "journal.append.reverted", 2)
@@ -94,7 +94,7 @@ func TestRecoveryKeepsTheOrderOfARedo(t *testing.T) {
 	require.NoError(t, recovered(t.Context(), l).err)
 	require.NoError(t, redo("t")(t.Context(), l).err)
 	require.Equal(t, before(), l.values.values)
-	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
+	require.NoError(t, revertRequest("t", revert.Options{})(t.Context(), l).err)
 	require.Equal(t, before(), l.values.values)
 }
 
@@ -111,8 +111,8 @@ func TestRedoKeepsTheOrderAcrossTransactions(t *testing.T) {
 	l.ids["u"] = second.Txn()
 	l.put(second, write{"a", was})
 	l.end(second)
-	require.NoError(t, undo("u", revert.Options{})(t.Context(), l).err)
-	require.NoError(t, undo("t", revert.Options{})(t.Context(), l).err)
+	require.NoError(t, revertRequest("u", revert.Options{})(t.Context(), l).err)
+	require.NoError(t, revertRequest("t", revert.Options{})(t.Context(), l).err)
 	got := redo("u")(t.Context(), l)
 	require.NoError(t, got.err)
 	require.Len(t, got.rep.Items, 1)

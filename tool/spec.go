@@ -157,7 +157,7 @@ const (
 
 // Revert reverts one call. It depends only on journaled data and can run in
 // another process. After a crash the runtime calls it again with the same
-// UndoKey; it must then do nothing twice.
+// RevertKey; it must then do nothing twice.
 type Revert func(ctx context.Context, rc RevertContext) error
 
 // RevertContext is the input of a Revert.
@@ -168,7 +168,7 @@ type RevertContext struct {
 	Notes      map[string]json.RawMessage // what Execute noted
 	Changes    []effect.Change            // what Execute did through handles; the runtime reverts them itself
 	Key        string                     // operation key of the call
-	UndoKey    string                     // key of this revert, the same for each attempt
+	RevertKey  string                     // key of this revert, the same for each attempt
 
 	tc ctxperm.ToolContext
 }

@@ -52,7 +52,7 @@ func Changes(ctx context.Context, s Subject) Verdict {
 	switch {
 	case len(findings) > 0 || applied > 0 && absent > 0:
 		return Partial(append(findings, fmt.Sprintf("%d are as the call left them, %d as they were before", applied, absent))...)
-	case absent > 0 || applied == 0 && same > 0 && s.Phase == AfterUndo:
+	case absent > 0 || applied == 0 && same > 0 && s.Phase == AfterRevert:
 		return Absent()
 	default:
 		return Applied()

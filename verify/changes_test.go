@@ -40,12 +40,12 @@ func TestChanges(t *testing.T) {
 		want    effect.Presence
 	}{
 		{"as left", verify.AfterCall, changes, versions{"a": "a2", "b": "b1"}, effect.PresenceApplied},
-		{"as before", verify.AfterUndo, changes, versions{"a": "a0", "b": "absent"}, effect.PresenceAbsent},
+		{"as before", verify.AfterRevert, changes, versions{"a": "a0", "b": "absent"}, effect.PresenceAbsent},
 		{"half", verify.Recovery, changes, versions{"a": "a2", "b": "absent"}, effect.PresencePartial},
 		{"a version between", verify.AfterCall, changes, versions{"a": "a1", "b": "b1"}, effect.PresencePartial},
 		{"somebody else's", verify.AfterCall, changes, versions{"a": "a2", "b": "b9"}, effect.PresencePartial},
 		{"changed back", verify.AfterCall, []verify.Change{{Resource: "a", Before: "a0", After: "a0"}}, versions{"a": "a0"}, effect.PresenceApplied},
-		{"changed back and undone", verify.AfterUndo, []verify.Change{{Resource: "a", Before: "a0", After: "a0"}}, versions{"a": "a0"}, effect.PresenceAbsent},
+		{"changed back and undone", verify.AfterRevert, []verify.Change{{Resource: "a", Before: "a0", After: "a0"}}, versions{"a": "a0"}, effect.PresenceAbsent},
 		{"out of reach", verify.AfterCall, changes, versions{"a": "a2"}, effect.PresenceUnknown},
 		{"no world", verify.AfterCall, changes, nil, effect.PresenceUnknown},
 		{"nothing changed", verify.AfterCall, nil, nil, effect.PresenceApplied},

@@ -47,9 +47,9 @@ type Phase string
 
 // The phases.
 const (
-	AfterCall Phase = "call"
-	Recovery  Phase = "recovery" // the output may be lost
-	AfterUndo Phase = "undo"     // Absent is the expected result
+	AfterCall   Phase = "call"
+	Recovery    Phase = "recovery" // the output may be lost
+	AfterRevert Phase = "undo"     // Absent is the expected result
 )
 
 // Subject is the input of a verifier.

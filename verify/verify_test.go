@@ -48,7 +48,7 @@ func TestOutputAnswersOnlyOfItsTypes(t *testing.T) {
 		{"does not hold", `1`, `""`, verify.AfterCall, effect.PresenceAbsent},
 		{"input of another type", `"1"`, `"x"`, verify.AfterCall, effect.PresenceUnknown},
 		{"output of another type", `1`, `2`, verify.AfterCall, effect.PresenceUnknown},
-		{"after an undo", `1`, `"x"`, verify.AfterUndo, effect.PresenceUnknown},
+		{"after an undo", `1`, `"x"`, verify.AfterRevert, effect.PresenceUnknown},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := verify.Subject{Phase: tc.phase, Input: json.RawMessage(tc.in), Output: json.RawMessage(tc.out)}

@@ -35,7 +35,7 @@ type jsonPlace struct {
 	at                []string
 	script, input     string
 	done, waits, lost string // calls
-	txn, undone       string // transactions
+	txn, reverted     string // transactions
 	session           string
 }
 
@@ -58,7 +58,7 @@ func newJSONPlace(t *testing.T) jsonPlace {
 	write(`{"tool":"lose","args":""}` + "\n")
 	p.lost = id("call", "--on-ask", "approve-unsafe")
 	write(`{"tool":"file_write","args":{"path":"b.txt","content":"x"}}` + "\n")
-	p.undone = id("txn", "--at-end", "revert")
+	p.reverted = id("txn", "--at-end", "revert")
 	write(`{"tool":"file_write","args":{"path":"a.txt","content":"x"}}` + "\n" + `{"savepoint":"a"}` + "\n" +
 		`{"tool":"file_read","args":{"path":"a.txt"}}` + "\n" + `{"tool":"file_write","args":{"path":".git/x","content":"x"}}` + "\n" +
 		`{"revert_to":"a"}` + "\n" + `{"parallel":[{"tool":"fail","args":""},{"tool":"nosuch","args":{}}]}` + "\n" + `{"commit":true}` + "\n")
@@ -113,7 +113,7 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 	case "remit revert":
 		return [][]string{{"--preview", p.txn}, {p.txn}}
 	case "remit redo":
-		return [][]string{{p.undone}, {p.txn}}
+		return [][]string{{p.reverted}, {p.txn}}
 	case "remit erase":
 		return [][]string{{p.done, "--why", "a test", "--yes"}}
 	case "remit policy new":
@@ -244,7 +244,7 @@ func TestCompletion(t *testing.T) {
 	require.Contains(t, offers, p.waits)
 	require.NotContains(t, offers, p.txn)
 	offers, _ = completions(t, at("redo", "")...)
-	require.Contains(t, offers, p.undone)
+	require.Contains(t, offers, p.reverted)
 	require.NotContains(t, offers, p.done)
 	offers, _ = completions(t, at("resolve", p.lost, "")...)
 	require.Equal(t, []string{"applied", "absent"}, offers)

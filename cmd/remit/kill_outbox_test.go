@@ -125,7 +125,7 @@ func (w outboxSetup) only(t *testing.T) *revert.Txn {
 		require.NoError(t, err)
 		txn, err := revert.Load(t.Context(), j, e.Header.Txn)
 		require.NoError(t, err)
-		if txn.Undoes == "" {
+		if txn.Reverts == "" {
 			require.Nil(t, found)
 			found = txn
 		}

@@ -86,7 +86,7 @@ func TestWavesShareSyncs(t *testing.T) {
 			h.OnPoint = count(&undone)
 			rep, err := w.revertAs(t.Context(), h)
 			require.NoError(t, err)
-			require.Empty(t, rep.NotUndone())
+			require.Empty(t, rep.NotReverted())
 			require.Equal(t, before, w.tree())
 			for _, syncs := range []map[string]int{done, undone} {
 				require.Zero(t, syncs["files.sync"])
@@ -127,7 +127,7 @@ func TestCrashesOfWaves(t *testing.T) {
 						rep := w.revert()
 						states++
 						about := fmt.Sprintf("died at point %d, then at %d (%s)", n, m, d.trace[len(d.trace)-1])
-						require.Empty(t, rep.NotUndone(), about)
+						require.Empty(t, rep.NotReverted(), about)
 						require.Empty(t, differing(before, w.tree()), about)
 						w.end()
 						if more = c.ended; !d.ended {
@@ -180,12 +180,12 @@ func TestUndoThatIsNotDurable(t *testing.T) {
 		rep, err := w.revertAs(t.Context(), w.host())
 		require.NoError(t, err)
 		if n < 0 {
-			require.NotEmpty(t, rep.NotUndone(), failed)
+			require.NotEmpty(t, rep.NotReverted(), failed)
 			require.Equal(t, revert.TxnRevertedPartial, rep.State)
-			require.Contains(t, rep.NotUndone()[0].Why, errSync.Error())
+			require.Contains(t, rep.NotReverted()[0].Why, errSync.Error())
 		}
 		w.root = whole
-		require.Empty(t, w.revert().NotUndone())
+		require.Empty(t, w.revert().NotReverted())
 		require.Equal(t, before, w.tree())
 	}
 }
@@ -208,7 +208,7 @@ func TestOneStepOfManyFails(t *testing.T) {
 	rep, err := w.revertAs(t.Context(), h)
 	require.NoError(t, err)
 	var not []string
-	for _, item := range rep.NotUndone() {
+	for _, item := range rep.NotReverted() {
 		require.Equal(t, effect.Conflict, item.Outcome, item.Why)
 		not = append(not, item.Resource)
 	}
@@ -238,11 +238,11 @@ func TestBarred(t *testing.T) {
 	}
 	rep, err := w.revertAs(t.Context(), h)
 	require.NoError(t, err)
-	for _, item := range rep.NotUndone() {
+	for _, item := range rep.NotReverted() {
 		require.Equal(t, effect.Conflict, item.Outcome, item.Why)
 	}
-	require.Greater(t, len(rep.NotUndone()), 1)
-	require.Contains(t, rep.NotUndone()[1].Why, "may give others access")
+	require.Greater(t, len(rep.NotReverted()), 1)
+	require.Contains(t, rep.NotReverted()[1].Why, "may give others access")
 	found, err := os.ReadDir(open)
 	require.NoError(t, err)
 	require.Empty(t, found)

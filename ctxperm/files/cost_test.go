@@ -125,7 +125,7 @@ func costs(t *testing.T, n int, a adviseFolder, do func(context.Context, *files.
 	h.OnPoint = func(string) error { c.steps++; return nil }
 	rep, err := w.revertAs(t.Context(), h)
 	require.NoError(t, err)
-	require.Empty(t, rep.NotUndone())
+	require.Empty(t, rep.NotReverted())
 	require.Equal(t, before, w.tree())
 	return done, c.minus(done)
 }
@@ -151,7 +151,7 @@ func TestCostOfDepth(t *testing.T) {
 		h.OnPoint = func(string) error { undone++; return nil }
 		rep, err := w.revertAs(t.Context(), h)
 		require.NoError(t, err)
-		require.Empty(t, rep.NotUndone())
+		require.Empty(t, rep.NotReverted())
 		return done, undone
 	}
 	done, undone := at(2)

@@ -41,7 +41,7 @@ func TestDiskFailure(t *testing.T) {
 				require.ErrorIs(t, err, errDisk)
 				require.NotErrorIs(t, err, files.ErrConflict)
 			}
-			require.Empty(t, w.revert().NotUndone())
+			require.Empty(t, w.revert().NotReverted())
 			require.Equal(t, before, w.tree())
 		}
 	})

@@ -377,12 +377,12 @@ func TestRightsNeverWiden(t *testing.T) {
 		e := newExposure(t, seed)
 		require.NoError(t, e.batch(e.host(), e.wanted), "seed %d", seed)
 		e.ended("apply")
-		require.Empty(t, e.revert().NotUndone(), "seed %d", seed)
+		require.Empty(t, e.revert().NotReverted(), "seed %d", seed)
 		e.ended("revert")
 		require.Equal(t, e.states[0], e.states[2], "seed %d", seed)
 		rep, err := e.reverter(e.host()).Redo(t.Context(), txn, "")
 		require.NoError(t, err, "seed %d", seed)
-		require.Empty(t, rep.NotUndone(), "seed %d", seed)
+		require.Empty(t, rep.NotReverted(), "seed %d", seed)
 		e.ended("redo")
 		require.Equal(t, e.states[1], e.states[3], "seed %d", seed)
 		observed += e.observed
@@ -422,7 +422,7 @@ func TestRightsNeverWidenAfterCrash(t *testing.T) {
 		rep, err := e.revertAs(t.Context(), e.host())
 		require.NoError(t, err, "seed %d", seed)
 		e.check("recovery", e.states[0], after)
-		if len(rep.NotUndone()) > 0 {
+		if len(rep.NotReverted()) > 0 {
 			kept++
 		} else {
 			require.Equal(t, e.states[0], seen(t, e.dir), "seed %d", seed)
@@ -466,7 +466,7 @@ func TestHeldFolder(t *testing.T) {
 		if meddle {
 			require.NoError(t, os.Chmod(filepath.Join(w.dir, "d"), 0o711))
 		}
-		left := w.revert().NotUndone()
+		left := w.revert().NotReverted()
 		require.Equal(t, "one\n", w.read("d/a"))
 		if meddle {
 			require.Len(t, left, 1)
@@ -508,8 +508,8 @@ func TestFolderStaysClosed(t *testing.T) {
 			require.Equal(t, bits, info.Mode().Perm(), "%v %v", theirs, late)
 			require.Equal(t, "theirs\n", w.read("d/a"))
 			if !open {
-				require.Len(t, rep.NotUndone(), 2)
-				require.Contains(t, rep.NotUndone()[0].Why+rep.NotUndone()[1].Why, `it would give others access to "`)
+				require.Len(t, rep.NotReverted(), 2)
+				require.Contains(t, rep.NotReverted()[0].Why+rep.NotReverted()[1].Why, `it would give others access to "`)
 			}
 		}
 	}

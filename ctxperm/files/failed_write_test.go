@@ -35,7 +35,7 @@ func TestRevertOfFailedWrite(t *testing.T) {
 	require.ErrorIs(t, w.do(h, write), errDisk)
 	require.NotEqual(t, "ours", w.read("a.txt"))
 	w.put("a.txt", "ours", 0o640) // by another process
-	require.Empty(t, w.revert().NotUndone())
+	require.Empty(t, w.revert().NotReverted())
 	require.Equal(t, "ours", w.read("a.txt"))
 
 	w = newTestEnv(t)
@@ -45,6 +45,6 @@ func TestRevertOfFailedWrite(t *testing.T) {
 	h.OnPoint = failing("files.syncdir")
 	require.ErrorIs(t, w.do(h, write), errDisk)
 	require.Equal(t, "ours", w.read("a.txt"))
-	require.Empty(t, w.revert().NotUndone())
+	require.Empty(t, w.revert().NotReverted())
 	require.Equal(t, before, w.tree())
 }

@@ -74,7 +74,7 @@ func TestOtherNames(t *testing.T) {
 			if tt.foreign != nil {
 				require.NoError(t, tt.foreign(w.dir))
 			}
-			left := w.revert().NotUndone()
+			left := w.revert().NotReverted()
 			require.Equal(t, tt.foreign != nil, len(left) == 1, left)
 			if tt.foreign != nil {
 				require.Contains(t, left[0].Why, "it is a file of its own: ")
@@ -107,7 +107,7 @@ func TestNamesElsewhere(t *testing.T) {
 		return errors.Join(f.Delete(ctx, "first"), f.Delete(ctx, "second"))
 	}))
 	rep := w.revert()
-	require.Empty(t, rep.NotUndone())
+	require.Empty(t, rep.NotReverted())
 	require.Equal(t, before, w.tree())
 	why := map[string]string{}
 	for _, i := range rep.Items {

@@ -72,14 +72,14 @@ func TestOddNames(t *testing.T) {
 			h.OnPoint = func(string) error { points++; return nil }
 			require.NoError(t, w.do(h, do))
 			require.NotEqual(t, before, w.tree())
-			require.Empty(t, w.revert().NotUndone())
+			require.Empty(t, w.revert().NotReverted())
 			require.Equal(t, before, w.tree())
 			for n := 1 + points%97; n < points; n += statcheck.Stride(1 + points/8) {
 				w := fresh()
 				before := w.tree()
 				c := &crash{left: n}
 				_ = w.do(c.on(w.host()), do)
-				require.Empty(t, w.revert().NotUndone(), "died at point %d", n)
+				require.Empty(t, w.revert().NotReverted(), "died at point %d", n)
 				require.Equal(t, before, w.tree(), "died at point %d", n)
 				w.end()
 			}
@@ -136,7 +136,7 @@ func TestOddNameInAConflict(t *testing.T) {
 	w.put("caf\xe9", "theirs", 0o640)
 	w.put("made/their\xe9", "x", 0o640)
 	rep := w.revert()
-	left := rep.NotUndone()
+	left := rep.NotReverted()
 	require.Len(t, left, 3)
 	for _, item := range left {
 		require.Contains(t, []effect.Outcome{effect.Conflict, effect.Failed}, item.Outcome)

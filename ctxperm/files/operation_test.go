@@ -332,6 +332,6 @@ func TestConflictHasNoEffect(t *testing.T) {
 	_, err = held.WriteString("four\n")
 	require.NoError(t, err)
 	require.NoError(t, held.Close())
-	require.Empty(t, w.revert().NotUndone())
+	require.Empty(t, w.revert().NotReverted())
 	require.Equal(t, "one\ntwo\nthree\nfour\n", w.read("a.txt"))
 }

@@ -200,7 +200,7 @@ func TestAccess(t *testing.T) {
 				}
 				require.Equal(t, bare(before[tt.from]), bare(after[tt.into]))
 			}
-			require.Empty(t, w.revert().NotUndone())
+			require.Empty(t, w.revert().NotReverted())
 			require.Equal(t, before, looks(t, w.dir))
 		})
 	}
@@ -270,7 +270,7 @@ func TestOwnersConflict(t *testing.T) {
 			require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error { return f.Edit(ctx, "a", "one", "1", false) }))
 			change(t, filepath.Join(w.dir, "a"))
 			theirs := looks(t, w.dir)
-			left := w.revert().NotUndone()
+			left := w.revert().NotReverted()
 			require.Len(t, left, 1)
 			require.Contains(t, left[0].Why, map[string]string{"list": "changed its attributes", "group": "owner or group was changed"}[name])
 			require.Equal(t, theirs, looks(t, w.dir))
@@ -291,7 +291,7 @@ func TestCapabilities(t *testing.T) {
 	require.Contains(t, before["/tool"], disk.XattrCapability)
 	require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error { return f.Chmod(ctx, "tool", 0o700) }))
 	require.Contains(t, looks(t, w.dir)["/tool"], disk.XattrCapability)
-	require.Empty(t, w.revert().NotUndone())
+	require.Empty(t, w.revert().NotReverted())
 	require.Equal(t, before, looks(t, w.dir))
 
 	w = newTestEnv(t)
@@ -300,7 +300,7 @@ func TestCapabilities(t *testing.T) {
 	before = looks(t, w.dir)
 	require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error { return f.Append(ctx, "tool", []byte("x")) }))
 	require.NotContains(t, looks(t, w.dir)["/tool"], disk.XattrCapability)
-	require.Empty(t, w.revert().NotUndone())
+	require.Empty(t, w.revert().NotReverted())
 	require.Equal(t, before, looks(t, w.dir))
 }
 
@@ -338,6 +338,6 @@ func TestNotToBeMadeAgain(t *testing.T) {
 	before := looks(t, w.dir)
 	require.NoError(t, w.do(w.host(), func(ctx context.Context, f *files.Files) error { return f.Append(ctx, "dir/b", []byte("x")) }),
 		"the folder gives its group")
-	require.Empty(t, w.revert().NotUndone())
+	require.Empty(t, w.revert().NotReverted())
 	require.Equal(t, before, looks(t, w.dir))
 }

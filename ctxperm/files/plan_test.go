@@ -296,7 +296,7 @@ func TestWrittenBack(t *testing.T) {
 		return f.Edit(ctx, "a.txt", "2", "two", false)
 	}))
 	require.NotEqual(t, before, w.tree())
-	require.Empty(t, w.revert().NotUndone())
+	require.Empty(t, w.revert().NotReverted())
 	require.Equal(t, before, w.tree())
 }
 
@@ -328,7 +328,7 @@ func TestAnyCall(t *testing.T) {
 		d := &crash{left: 1 + rng.IntN(300)}
 		_, _ = w.revertAs(t.Context(), d.on(w.host()))
 		rep := w.revert()
-		require.Empty(t, rep.NotUndone(), "seed %d: %q", seed, log)
+		require.Empty(t, rep.NotReverted(), "seed %d: %q", seed, log)
 		require.Equal(t, before, w.tree(), "seed %d: %q", seed, log)
 		w.end()
 	}
@@ -381,7 +381,7 @@ func TestLinkComesBack(t *testing.T) {
 		}))
 		c := &crash{left: n}
 		_, _ = w.revertAs(t.Context(), c.on(w.host()))
-		require.Empty(t, w.revert().NotUndone(), "died at %v", c.trace)
+		require.Empty(t, w.revert().NotReverted(), "died at %v", c.trace)
 		require.Equal(t, before, w.tree())
 		if w.end(); !c.ended {
 			return

@@ -93,7 +93,7 @@ func TestPowerCutsOfWaves(t *testing.T) {
 			}
 			rep := w.revert()
 			about := fmt.Sprintf("%s, seed %d", name, seed)
-			require.Empty(t, rep.NotUndone(), about)
+			require.Empty(t, rep.NotReverted(), about)
 			w.powerCut(d, rng) // a reported revert is durable
 			require.Equal(t, before, d.Files(), about)
 		}
@@ -114,7 +114,7 @@ func TestWavesAreDurable(t *testing.T) {
 		}
 		require.NoError(t, w.do(w.host(), do))
 		holds("the work")
-		require.Empty(t, w.revert().NotUndone())
+		require.Empty(t, w.revert().NotReverted())
 		holds("the undo")
 	}
 }

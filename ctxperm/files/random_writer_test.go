@@ -150,7 +150,7 @@ func TestRandomWriter(t *testing.T) {
 		for range 2 {
 			_, _ = w.revertAs(t.Context(), w.hostWithRandomWriter(s))
 		}
-		if len(w.revert().NotUndone()) > 0 {
+		if len(w.revert().NotReverted()) > 0 {
 			conflicts++
 		}
 		for name := range w.tree() {

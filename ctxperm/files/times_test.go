@@ -55,7 +55,7 @@ func TestTimesOfFolders(t *testing.T) {
 					w.put("d/foreign", "f", 0o644)
 					require.NoError(t, os.Chtimes(filepath.Join(w.dir, "d"), time.Time{}, theirs))
 				}
-				require.Empty(t, w.revert().NotUndone())
+				require.Empty(t, w.revert().NotReverted())
 				for _, dir := range folders {
 					is, err := os.Stat(filepath.Join(w.dir, dir))
 					require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestTimesAfterAFailure(t *testing.T) {
 		failed := w.do(h, func(ctx context.Context, f *files.Files) error { return f.DeleteAll(ctx, "d") })
 		more = failed != nil
 		rep := w.revert()
-		require.Empty(t, rep.NotUndone(), "%+v", rep)
+		require.Empty(t, rep.NotReverted(), "%+v", rep)
 		for _, dir := range folders {
 			changed := slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool {
 				r, err := perm.ParseResource(i.Resource)

@@ -229,7 +229,7 @@ func TestCopyOfWhatChanges(t *testing.T) {
 	err := w.do(h, func(ctx context.Context, f *files.Files) error { return f.Copy(ctx, "a.txt", "new.txt") })
 	require.ErrorIs(t, err, files.ErrConflict)
 	require.NotContains(t, w.tree(), "new.txt")
-	require.Empty(t, w.revert().NotUndone())
+	require.Empty(t, w.revert().NotReverted())
 	require.Equal(t, theirs, w.read("a.txt"))
 }
 
@@ -248,6 +248,6 @@ func TestFullFolderKeepsItsEntries(t *testing.T) {
 		}
 		return f.Write(ctx, "dir/empty", []byte("now a file"), files.WriteOptions{MakeParents: true})
 	}))
-	require.Empty(t, w.revert().NotUndone())
+	require.Empty(t, w.revert().NotReverted())
 	require.Equal(t, before, w.tree())
 }

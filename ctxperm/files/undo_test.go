@@ -42,7 +42,7 @@ func TestUndo(t *testing.T) {
 		require.NoError(t, w.do(w.host(), a.do))
 		require.NotEqual(t, before, w.tree())
 		rep := w.revert()
-		require.Empty(t, rep.NotUndone())
+		require.Empty(t, rep.NotReverted())
 		require.NotEmpty(t, rep.Items)
 		require.Equal(t, before, w.tree())
 		require.Equal(t, revert.TxnReverted, rep.State)
@@ -59,7 +59,7 @@ func TestCrash(t *testing.T) {
 			c := &crash{left: n}
 			_ = w.do(c.on(w.host()), a.do)
 			rep := w.revert()
-			require.Empty(t, rep.NotUndone(), "died at %v", c.trace)
+			require.Empty(t, rep.NotReverted(), "died at %v", c.trace)
 			require.Equal(t, before, w.tree(), "died at %v", c.trace)
 			if !c.ended {
 				return
@@ -99,7 +99,7 @@ func TestCrashOfUndo(t *testing.T) {
 				_, _ = w.revertAs(t.Context(), d.on(w.host()))
 				rep := w.revert()
 				states++
-				require.Empty(t, rep.NotUndone(), "died at %v, then at %v", c.trace, d.trace)
+				require.Empty(t, rep.NotReverted(), "died at %v, then at %v", c.trace, d.trace)
 				require.Equal(t, before, w.tree(), "died at %v, then at %v", c.trace, d.trace)
 				if first = c.ended; !d.ended {
 					break
@@ -126,7 +126,7 @@ func TestCrashOfRecovery(t *testing.T) {
 				_, _ = w.revertAs(t.Context(), d.on(w.host()))
 				rep := w.revert()
 				states++
-				require.Empty(t, rep.NotUndone(), "died at %v, then at %v", c.trace, d.trace)
+				require.Empty(t, rep.NotReverted(), "died at %v, then at %v", c.trace, d.trace)
 				require.Equal(t, before, w.tree(), "died at %v, then at %v", c.trace, d.trace)
 				if first = c.ended; !d.ended {
 					break

@@ -61,7 +61,7 @@ func run(ctx context.Context, out io.Writer, dir string, f wire.Format) error {
 		return err
 	}
 	d.say("== %s\nuser: %s", f, question)
-	for _, life := range []func(context.Context, *agent.Runtime) error{d.begin, d.finish, d.undo} {
+	for _, life := range []func(context.Context, *agent.Runtime) error{d.begin, d.finish, d.revert} {
 		if err := d.live(ctx, life); err != nil {
 			return err
 		}
@@ -194,13 +194,13 @@ func (d *app) finish(ctx context.Context, rt *agent.Runtime) error {
 	return tx.Commit(ctx)
 }
 
-// undo reverts everything.
-func (d *app) undo(ctx context.Context, rt *agent.Runtime) error {
+// revert reverts everything.
+func (d *app) revert(ctx context.Context, rt *agent.Runtime) error {
 	c, err := d.recall()
 	if err != nil {
 		return err
 	}
 	report, err := rt.Revert(ctx, c.Txn, revert.Options{})
-	d.say("reverted: %d changes, left: %d", len(report.Items), len(report.NotUndone()))
+	d.say("reverted: %d changes, left: %d", len(report.Items), len(report.NotReverted()))
 	return err
 }

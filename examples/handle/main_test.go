@@ -62,7 +62,7 @@ func TestHandleContract(t *testing.T) {
 	world.values["lamp"] = "red" // by another actor
 	report, err = later.Revert(t.Context(), id, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
-	require.NotEmpty(t, report.NotUndone())
+	require.NotEmpty(t, report.NotReverted())
 	require.Equal(t, map[string]string{"lamp": "red"}, world.values)
 	require.NoError(t, later.Close())
 }

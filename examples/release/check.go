@@ -81,7 +81,7 @@ func (w *releaseEnv) check(ctx context.Context, t *progressWriter, c choices, be
 		wrong = append(wrong, fmt.Errorf("%d letters were sent, want %d", w.mails(), mails))
 	}
 	var names []string
-	for _, item := range report.NotUndone() {
+	for _, item := range report.NotReverted() {
 		names = append(names, item.Tool)
 	}
 	slices.Sort(names)
@@ -174,7 +174,7 @@ func (t *progressWriter) report(r revert.Report) {
 		}
 		i = j
 	}
-	t.say("the transaction is %s: %d of %s not undone", r.State, len(r.NotUndone()), count(len(r.Items), "change"))
+	t.say("the transaction is %s: %d of %s not undone", r.State, len(r.NotReverted()), count(len(r.Items), "change"))
 }
 
 func count(n int, what string) string {

@@ -167,7 +167,7 @@ func (w *releaseEnv) tidied(t *testing.T) map[string]effect.Outcome {
 		if err != nil {
 			require.ErrorIs(t, err, agent.ErrPartialRevert)
 		}
-		for _, item := range report.NotUndone() {
+		for _, item := range report.NotReverted() {
 			left[item.Tool] = item.Outcome
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // asks the approver. If asking is not set, an ask is an error only if there is
 // no approver.
 func (l *Pipeline) MayRevert(ctx context.Context, c revert.Call, asking bool) error {
-	accesses := undone(c)
+	accesses := revertAccesses(c)
 	if len(accesses) == 0 {
 		return nil // there is no effect to revert
 	}
@@ -93,10 +93,10 @@ func (l *Pipeline) decideRevert(ctx context.Context, a admitted, c revert.Call, 
 	})
 }
 
-// undone returns the accesses that a revert of the call concerns: each change
+// revertAccesses returns the accesses that a revert of the call concerns: each change
 // of a file, and the other accesses that the call was allowed if it has more
 // effects than that.
-func undone(c revert.Call) (all []perm.ResourceAccess) {
+func revertAccesses(c revert.Call) (all []perm.ResourceAccess) {
 	if c.Started == nil {
 		return nil
 	}

@@ -211,8 +211,8 @@ func recall(o *tool.Outcome, c *revert.Call, needsVerdict bool) {
 		o.Status, o.Decision = tool.StatusUnknown, decisionRecord(c.Started.Decision)
 		o.Error = &tool.Problem{What: "the call has no end on the journal", Why: "it is running in another process, or its process died"}
 	}
-	if c.Undo != nil && c.Undo.Reverted != nil {
-		o.RevertResults, o.Reverted = c.Undo.Reverted.Results, c.RevertSummary()
+	if c.Reversal != nil && c.Reversal.Reverted != nil {
+		o.RevertResults, o.Reverted = c.Reversal.Reverted.Results, c.RevertSummary()
 	}
 }
 
@@ -220,7 +220,7 @@ func recallDone(o *tool.Outcome, c *revert.Call, needsVerdict bool) {
 	o.Decision = decisionRecord(c.Started.Decision)
 	var looked *record.Verified
 	for i := range c.Verified {
-		if c.Verified[i].Phase != string(verify.AfterUndo) {
+		if c.Verified[i].Phase != string(verify.AfterRevert) {
 			looked = &c.Verified[i]
 		}
 	}

@@ -64,7 +64,7 @@ func (l *Pipeline) RevertCall(ctx context.Context, rec revert.Recorder, c revert
 	defer cancel()
 	rc := tool.RevertContext{
 		Input: slices.Clone(c.Started.Input), Output: outputOf(c), ExecutedAt: c.Began, Notes: maps.Clone(c.Notes),
-		Changes: slices.Clone(c.Changes), Key: c.Started.Key, UndoKey: key,
+		Changes: slices.Clone(c.Changes), Key: c.Started.Key, RevertKey: key,
 	}
 	rc = internals.WithToolContext(rc, contexts.New(live))
 	said := &redaction{input: c.Started.Input, known: l.known, sensitive: spec(t).Hints.Sensitive}
@@ -170,7 +170,7 @@ func (l *Pipeline) ProbeReverted(ctx context.Context, c revert.Call) record.Veri
 	if !ok {
 		return record.Verified{}
 	}
-	return l.lookAgain(ctx, t, c, verify.AfterUndo, outputOf(c))
+	return l.lookAgain(ctx, t, c, verify.AfterRevert, outputOf(c))
 }
 
 // lookAgain runs Verify on the recorded data of a call. If the policy redacted

@@ -53,20 +53,20 @@ func settle(parent int, name string) error {
 		}
 	}
 	if back := moveBack(to, from, 0); back != nil {
-		return undoneError{back}
+		return revertedMoveError{back}
 	}
 	if back := removeFolder(parent, stand); back != nil {
-		return undoneError{back}
+		return revertedMoveError{back}
 	}
 	_ = timesOf(from, is)
 	restoreTimes(parent, above)
 	return err
 }
 
-// undoneError states that a folder could not be restored.
-type undoneError struct{ error }
+// revertedMoveError states that a folder could not be restored.
+type revertedMoveError struct{ error }
 
-func (e undoneError) Unwrap() error { return e.error }
+func (e revertedMoveError) Unwrap() error { return e.error }
 
 // restoreTimes sets the times of a folder that is open only by its path.
 func restoreTimes(folder int, is syscall.Stat_t) {

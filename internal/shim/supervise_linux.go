@@ -283,7 +283,7 @@ func (v *supervisor) settle(n name) error {
 		return err
 	}
 	err := settle(n.parent, n.plain())
-	if undone := (undoneError{}); errors.As(err, &undone) {
+	if undone := (revertedMoveError{}); errors.As(err, &undone) {
 		syscall.Exit(1) // ends the program with its changes, which are inconsistent
 	}
 	if low := v.lower(); low != nil {

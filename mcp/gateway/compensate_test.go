@@ -74,7 +74,7 @@ func TestCompensateThatFails(t *testing.T) {
 	h.put("store.json", `{}`)
 	rep, err := s.Revert(t.Context(), id, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
-	require.Contains(t, fmt.Sprint(rep.NotUndone()), "there is no b")
+	require.Contains(t, fmt.Sprint(rep.NotReverted()), "there is no b")
 }
 
 // TestCompensateOnce: an undo that was sent and not answered is not sent again, by whatever process, unless that does no harm.
@@ -221,7 +221,7 @@ func TestKill(t *testing.T) {
 	_, err = h.rt.Recover(t.Context())
 	require.NoError(t, err)
 	rep, err := h.rt.Revert(t.Context(), txn, revert.Options{})
-	require.NoError(t, err, "%v", rep.NotUndone())
+	require.NoError(t, err, "%v", rep.NotReverted())
 	require.EqualValues(t, "reverted", rep.State)
 	require.Equal(t, "{\n \"z\": \"26\"\n}", h.get("store.json"))
 	require.Equal(t, "{\n \"a\": \"1\"\n}", h.get("two.json"))

@@ -175,7 +175,7 @@ func TestFoldersKilledAnywhere(t *testing.T) {
 			require.Equal(t, want, rec.Settled[0].Outcome, "%s: %s", id, rec.Settled[0].Why)
 		}
 		rep, err := h.rt.Revert(t.Context(), txn, revert.Options{})
-		require.NoError(t, err, "killed at %d, %s: %v", i+1, id, rep.NotUndone())
+		require.NoError(t, err, "killed at %d, %s: %v", i+1, id, rep.NotReverted())
 		require.Equal(t, before, h.looks(), "killed at %d, %s", i+1, id)
 	}
 	require.Greater(t, tried, 10, said)
@@ -220,7 +220,7 @@ func TestFoldersKilled(t *testing.T) {
 			h.put("new.txt", "mine")
 			rep, err := h.rt.Revert(t.Context(), txn, revert.Options{})
 			require.ErrorIs(t, err, agent.ErrPartialRevert)
-			require.Len(t, rep.NotUndone(), 1)
+			require.Len(t, rep.NotReverted(), 1)
 			require.Equal(t, "mine", h.get("new.txt"))
 			require.NoError(t, os.Remove(filepath.Join(h.dir, "new.txt")))
 			require.Equal(t, before, h.looks())

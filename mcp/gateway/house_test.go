@@ -234,7 +234,7 @@ func filesTools() []tool.Tool { return builtin.Files() }
 
 // unknownElsewhere are the reasons of a report that say that effects outside the roots are unknown.
 func unknownElsewhere(rep revert.Report) (why []string) {
-	for _, i := range rep.NotUndone() {
+	for _, i := range rep.NotReverted() {
 		if i.Outcome == effect.Unknown {
 			why = append(why, i.Resource+": "+i.Why)
 		}

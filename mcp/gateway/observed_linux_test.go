@@ -25,8 +25,8 @@ const (
 	observed = `{"d": {"tools": {"act": {"draft": true, "effectClass": "%s", ` + keepsAll + `}, "look": {"draft": true, "effectClass": "pure", ` + keepsAll + `}}}}`
 )
 
-// undo reverts the transaction of a call that committed.
-func (h *gatewaySetup) undo(out tool.Outcome) revert.Report {
+// revert reverts the transaction of a call that committed.
+func (h *gatewaySetup) revert(out tool.Outcome) revert.Report {
 	h.t.Helper()
 	rep, err := h.rt.Revert(h.t.Context(), out.Txn, revert.Options{})
 	require.Error(h.t, err, "not everything was reverted")
@@ -52,14 +52,14 @@ func TestObservedCalls(t *testing.T) {
 			preview, err := h.rt.Preview(t.Context(), out.Txn, revert.Options{})
 			require.NoError(t, err)
 			require.False(t, preview.Complete())
-			rep := h.undo(out)
+			rep := h.revert(out)
 			require.False(t, rep.Complete())
 			require.Equal(t, revert.TxnRevertedPartial, rep.State)
 			require.Equal(t, []string{"tool://d__act: the call was not confined to workspace: its effects elsewhere, or on masked files there, are unknown"}, unknownElsewhere(rep))
 			require.Equal(t, unknownElsewhere(preview), unknownElsewhere(rep))
 			require.Equal(t, was, h.looks())
 			require.FileExists(t, elsewhere, "nothing here knows of it")
-			require.Len(t, unknownElsewhere(h.undo(out)), 1, "a second revert knows no more")
+			require.Len(t, unknownElsewhere(h.revert(out)), 1, "a second revert knows no more")
 		})
 	}
 }
@@ -72,7 +72,7 @@ func TestObservedReads(t *testing.T) {
 	out := h.call("d__look", do(""))
 	require.Equal(t, tool.StatusDone, out.Status)
 	require.Empty(t, out.Changes)
-	require.Contains(t, unknownElsewhere(h.undo(out))[0], "its tool declares that it only reads; ")
+	require.Contains(t, unknownElsewhere(h.revert(out))[0], "its tool declares that it only reads; ")
 	require.NotContains(t, h.log.String(), "only reads")
 
 	out = h.call("d__look", do("", diskStep{"write", "top.txt", "mine"}, diskStep{"mkdir", "new", ""}))
@@ -81,7 +81,7 @@ func TestObservedReads(t *testing.T) {
 	require.Equal(t, "mine", h.get("top.txt"))
 	require.Contains(t, h.log.String(), "says that it only reads")
 	require.Contains(t, h.log.String(), "file://workspace/top.txt")
-	require.Contains(t, unknownElsewhere(h.undo(out))[0], "files were changed during the call")
+	require.Contains(t, unknownElsewhere(h.revert(out))[0], "files were changed during the call")
 	require.Equal(t, was, h.looks())
 
 	tx := h.txn()
@@ -156,11 +156,11 @@ func TestMaskedOfObservedCalls(t *testing.T) {
 	out := h.call("d__act", do("", diskStep{"write", "top.txt", "mine"}, diskStep{"write", "a/b/.env", "x"}, diskStep{"remove", ".env", ""}, diskStep{"write", "a/.git/x", "x"}))
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
 	require.Equal(t, []string{"tool://d__act: the call was not confined to workspace: its effects elsewhere, or on files there that the policy masks " +
-		"(workspace/c/.git, workspace/a/.git (changed), workspace/a/b/.env (new), workspace/.env (gone)), are unknown"}, unknownElsewhere(h.undo(out)))
+		"(workspace/c/.git, workspace/a/.git (changed), workspace/a/b/.env (new), workspace/.env (gone)), are unknown"}, unknownElsewhere(h.revert(out)))
 	require.Equal(t, "top", h.get("top.txt"))
 
 	out = h.call("d__look", do(""))
-	require.Contains(t, unknownElsewhere(h.undo(out))[0], "or on masked files there, are unknown", "nothing has changed: nothing is listed")
+	require.Contains(t, unknownElsewhere(h.revert(out))[0], "or on masked files there, are unknown", "nothing has changed: nothing is listed")
 
 	var many []diskStep
 	for i := range 12 {
@@ -168,7 +168,7 @@ func TestMaskedOfObservedCalls(t *testing.T) {
 	}
 	out = h.call("d__act", do("", many...))
 	require.Equal(t, tool.StatusDone, out.Status, out.Text)
-	require.Contains(t, unknownElsewhere(h.undo(out))[0], "workspace/m4/.env (new), workspace/m5/.env (new), 7 more), are unknown", "what came is listed before what was there")
+	require.Contains(t, unknownElsewhere(h.revert(out))[0], "workspace/m4/.env (new), workspace/m5/.env (new), 7 more), are unknown", "what came is listed before what was there")
 }
 
 // TestSnapshotsThatAPersonVouchesFor: an entry that a person wrote can say that nothing else happens, and then that is declared; without the

@@ -433,7 +433,7 @@ func TestRealServersAreUndone(t *testing.T) {
 			require.Contains(t, h.get("memory.jsonl"), "knows")
 			require.Equal(t, "old\n", h.get("moved.txt"))
 			rep, err := s.Revert(t.Context(), id, revert.Options{})
-			require.NoError(t, err, "%v", rep.NotUndone())
+			require.NoError(t, err, "%v", rep.NotReverted())
 			after := tree(t, h.dir)
 			if way == "mapping" { // the server wrote the file anew
 				for _, all := range []map[string]string{before, after} {

@@ -76,7 +76,7 @@ func (s Source) Of(ctx context.Context, id string) (Diff, error) {
 	}
 	var effects []positionedChange
 	if calls == nil {
-		effects, d.Erased, err = s.undone(ctx, t, d.Call)
+		effects, d.Erased, err = s.revertedChanges(ctx, t, d.Call)
 	} else {
 		effects, err = s.done(ctx, t, calls)
 		d.Untracked, d.Held, d.Erased = untrackedCalls(calls), held(t, calls), erased(calls)
@@ -119,7 +119,7 @@ func (s Source) find(ctx context.Context, id string) (*revert.Txn, []*revert.Cal
 		return nil, nil, d, err
 	}
 	d.Txn, d.State = t.ID, t.State()
-	if d.Call != "" || t.Undoes+t.Redoes != "" {
+	if d.Call != "" || t.Reverts+t.Redoes != "" {
 		return t, nil, d, nil
 	}
 	return t, slices.Concat([]*revert.Call{}, t.Calls), d, nil
@@ -154,21 +154,21 @@ func (s Source) done(ctx context.Context, t *revert.Txn, calls []*revert.Call) (
 // dropped reports whether a call's transaction reverted its change of a
 // resource itself, or proved that there was none.
 func dropped(c *revert.Call, resource string) bool {
-	if c.Undo == nil {
+	if c.Reversal == nil {
 		return c.Phase == revert.PhaseFailed
 	}
-	switch c.Undo.Reverting.Cause {
+	switch c.Reversal.Reverting.Cause {
 	case "abort", "undo":
 		return false // a person asked for it; the diff still shows what the call did
 	}
-	return c.Undo.Reverted != nil && slices.ContainsFunc(c.Undo.Reverted.Results, func(r effect.Result) bool {
+	return c.Reversal.Reverted != nil && slices.ContainsFunc(c.Reversal.Reverted.Results, func(r effect.Result) bool {
 		return r.Resource == resource && r.Outcome.Clean()
 	})
 }
 
-// undone returns the changes of a revert or a redo to resources: of its whole
+// revertedChanges returns the changes of a revert or a redo to resources: of its whole
 // transaction, or of one call.
-func (s Source) undone(ctx context.Context, t *revert.Txn, call string) (out []positionedChange, erased []string, err error) {
+func (s Source) revertedChanges(ctx context.Context, t *revert.Txn, call string) (out []positionedChange, erased []string, err error) {
 	begun := map[string]*record.Reverting{}
 	for e, err := range s.Journal.Entries(ctx, journal.Query{Txn: t.ID, Call: call}) {
 		if err != nil {

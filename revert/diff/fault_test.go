@@ -216,10 +216,10 @@ func newTestEnv(t *testing.T) *testEnv {
 	require.NoError(t, later.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: &record.Committed{}}}, End: true}))
 	rep, err := rv.Revert(ctx, "c_2", revert.Options{})
 	require.NoError(t, err)
-	again, err := rv.Redo(ctx, rep.Undo, "kim")
+	again, err := rv.Redo(ctx, rep.RevertTxn, "kim")
 	require.NoError(t, err)
-	r.ids = []string{"t_first", "t_later", "c_1", "c_2", rep.Undo, again.Undo}
-	for e, err := range r.journal.Entries(ctx, journal.Query{Txn: rep.Undo, Kinds: []record.Kind{record.KindReverting}}) {
+	r.ids = []string{"t_first", "t_later", "c_1", "c_2", rep.RevertTxn, again.RevertTxn}
+	for e, err := range r.journal.Entries(ctx, journal.Query{Txn: rep.RevertTxn, Kinds: []record.Kind{record.KindReverting}}) {
 		require.NoError(t, err)
 		r.ids = append(r.ids, e.Header.Call)
 	}

@@ -83,7 +83,7 @@ func testFsck(t *testing.T, s store) {
 	t.Run("an undo that its subject does not know of", func(t *testing.T) {
 		j := s.fresh(t)
 		run(t, j, "t", true)
-		begun(t, j, "u", &record.Begun{Owner: j.Owner(), Undoes: "t"})
+		begun(t, j, "u", &record.Begun{Owner: j.Owner(), Reverts: "t"})
 		requireProblems(t, j, journal.Head{}, revert.Problem{Pos: 6}, "works on t, which does not name it")
 	})
 }

@@ -16,7 +16,7 @@ func testQuery(t *testing.T, s store) {
 	j := s.fresh(t)
 	all := fill(t, j)
 	// A kind that is queried and never written, and one entry beyond all.
-	kinds := append(someKinds(), record.KindUndoneBy)
+	kinds := append(someKinds(), record.KindRevertedBy)
 
 	t.Run("every query selects what a filter over everything does", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {

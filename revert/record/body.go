@@ -18,7 +18,7 @@ var bodies = func() map[Kind]reflect.Type {
 	for _, b := range []Body{
 		&Session{}, &Delegated{}, &Revoked{}, &Remembered{}, &Labelled{}, &UserProvided{}, &Begun{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Approved{}, &Changed{}, &PostVersions{}, &RevertNote{},
 		&State{}, &Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &Nested{}, &NestEnded{}, &RevertedTo{}, &Reverting{},
-		&Reverted{}, &Committing{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &UndoneBy{}, &Feedback{}, &Accepted{},
+		&Reverted{}, &Committing{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &RevertedBy{}, &Feedback{}, &Accepted{},
 	} {
 		types[b.kind()] = reflect.TypeOf(b).Elem()
 	}
@@ -70,6 +70,6 @@ func (*Committed) kind() Kind    { return KindCommitted }
 func (*Aborting) kind() Kind     { return KindAborting }
 func (*Aborted) kind() Kind      { return KindAborted }
 func (*Erased) kind() Kind       { return KindErased }
-func (*UndoneBy) kind() Kind     { return KindUndoneBy }
+func (*RevertedBy) kind() Kind   { return KindRevertedBy }
 func (*Feedback) kind() Kind     { return KindFeedback }
 func (*Accepted) kind() Kind     { return KindAccepted }

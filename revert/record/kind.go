@@ -41,7 +41,7 @@ const (
 	KindAborting     Kind = "aborting"      // the revert of the transaction began
 	KindAborted      Kind = "aborted"       // the transaction ended, reverted as far as listed
 	KindErased       Kind = "erased"        // the bodies of a call's records were destroyed
-	KindUndoneBy     Kind = "undone_by"     // another transaction reverts, or redoes, an ended one
+	KindRevertedBy   Kind = "undone_by"     // another transaction reverts, or redoes, an ended one
 	KindFeedback     Kind = "feedback"      // a person's feedback on a call
 	KindAccepted     Kind = "accepted"      // a person accepted an incomplete journal
 )
@@ -53,7 +53,7 @@ func Kinds() []Kind {
 		KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindApproved,
 		KindChanged, KindPostVersions, KindRevertNote, KindState, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified,
 		KindSavepoint, KindNested, KindNestEnded, KindRevertedTo, KindReverting, KindReverted, KindCommitting,
-		KindCommitted, KindAborting, KindAborted, KindErased, KindUndoneBy, KindFeedback, KindAccepted,
+		KindCommitted, KindAborting, KindAborted, KindErased, KindRevertedBy, KindFeedback, KindAccepted,
 	}
 }
 

@@ -121,7 +121,7 @@ const (
 	starting stage = iota
 	calling
 	waiting
-	undoing
+	reverting
 	recovering
 	over
 )

@@ -163,7 +163,7 @@ func made(t *testing.T, name string, run func(context.Context, ctxperm.ToolConte
 
 // blind reports the expected result without checking.
 func blind(_ context.Context, s verify.Subject) verify.Verdict {
-	if s.Phase == verify.AfterUndo {
+	if s.Phase == verify.AfterRevert {
 		return verify.Absent()
 	}
 	return verify.Applied("the call says so")
@@ -193,7 +193,7 @@ func TestGrades(t *testing.T) {
 	}
 	takes := func(ctx context.Context, rc tool.RevertContext) error {
 		if s := textStoreOf(ctx); s.get("c") == input(rc.Input) {
-			return s.ask(ctx, rc.UndoKey, "c", "")
+			return s.ask(ctx, rc.RevertKey, "c", "")
 		}
 		return nil
 	}

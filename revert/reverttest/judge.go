@@ -105,7 +105,7 @@ func (r *run) checkJournal(ctx context.Context, rt *agent.Runtime) {
 }
 
 func (r *run) phase(c *revert.Call, now *snapshot) {
-	if v, ok := c.Verdict().Get(); ok && v.Presence != effect.PresenceApplied || c.Undo != nil {
+	if v, ok := c.Verdict().Get(); ok && v.Presence != effect.PresenceApplied || c.Reversal != nil {
 		return // half of it is present, and reported, or it is being reverted
 	}
 	switch {

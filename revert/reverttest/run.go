@@ -337,7 +337,7 @@ func (p *process) act(base, call context.Context, rt *agent.Runtime) {
 	if p.ended() {
 		return
 	}
-	p.enter(undoing)
+	p.enter(reverting)
 	p.revert(base, rt)
 }
 
@@ -368,7 +368,7 @@ func (p *process) recover(base context.Context, rt *agent.Runtime) {
 	if r.txn == "" {
 		return
 	}
-	p.enter(undoing)
+	p.enter(reverting)
 	p.revert(base, rt)
 }
 

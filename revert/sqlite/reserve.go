@@ -110,12 +110,12 @@ func ends(b journal.Batch) bool {
 	if len(b.Entries) == 0 {
 		return len(b.Claims) == 0
 	}
-	link := slices.ContainsFunc(b.Entries, func(e record.Entry) bool { return e.Header.Kind == record.KindUndoneBy })
+	link := slices.ContainsFunc(b.Entries, func(e record.Entry) bool { return e.Header.Kind == record.KindRevertedBy })
 	for _, e := range b.Entries {
 		switch e.Header.Kind {
 		case record.KindDone, record.KindPostVersions, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindDecided,
 			record.KindDropped, record.KindRevoked, record.KindAdopted, record.KindNestEnded,
-			record.KindReverting, record.KindState, record.KindReverted, record.KindRevertedTo, record.KindUndoneBy, record.KindErased,
+			record.KindReverting, record.KindState, record.KindReverted, record.KindRevertedTo, record.KindRevertedBy, record.KindErased,
 			record.KindAborting, record.KindAborted, record.KindCommitted, record.KindAccepted:
 		case record.KindBegun:
 			if !link {

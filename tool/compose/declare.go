@@ -76,7 +76,7 @@ func (n *node) spec(about Declaration) (tool.Spec, error) {
 		s.Verify = n.look
 	}
 	if reverts || s.Confinement == tool.Trusted && s.EffectClass != effect.Pure {
-		s.Revert, s.UndoVersion = n.undo, n.undoVersion()
+		s.Revert, s.UndoVersion = n.revert, n.undoVersion()
 	}
 	if classes && s.EffectClass != "" {
 		s.ClassOf = n.class

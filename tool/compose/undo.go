@@ -28,9 +28,9 @@ func recordedPart(notes map[string]json.RawMessage, i int) (r partRecord, ok boo
 	return r, true, err
 }
 
-// undo is the Revert of the composed tool: those of the parts, last one first, each with
+// revert is the Revert of the composed tool: those of the parts, last one first, each with
 // what was recorded of it. One that fails does not keep the others from being undone.
-func (n *node) undo(ctx context.Context, rc tool.RevertContext) error {
+func (n *node) revert(ctx context.Context, rc tool.RevertContext) error {
 	var errs []error
 	for i := len(n.parts) - 1; i >= 0; i-- {
 		r, ok, err := recordedPart(rc.Notes, i)
@@ -38,7 +38,7 @@ func (n *node) undo(ctx context.Context, rc tool.RevertContext) error {
 			continue
 		}
 		if err == nil {
-			err = n.undoPart(ctx, rc, i, r)
+			err = n.revertPart(ctx, rc, i, r)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("part %d, %s: %w", i+1, n.parts[i].Tool.Name(), err))
@@ -47,7 +47,7 @@ func (n *node) undo(ctx context.Context, rc tool.RevertContext) error {
 	return errors.Join(errs...)
 }
 
-func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r partRecord) (err error) {
+func (n *node) revertPart(ctx context.Context, rc tool.RevertContext, i int, r partRecord) (err error) {
 	t := n.parts[i].Tool
 	back := t.Spec().Revert
 	switch {
@@ -64,7 +64,7 @@ func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r par
 	}
 	inner := tool.RevertContext{
 		Input: r.Input, Output: r.Output, ExecutedAt: rc.ExecutedAt, Notes: callstate.NotesOf(rc.Notes, strconv.Itoa(i)+"/"),
-		Key: partKey(rc.Key, i), UndoKey: partKey(rc.UndoKey, i),
+		Key: partKey(rc.Key, i), RevertKey: partKey(rc.RevertKey, i),
 	}
 	if n.own(i) {
 		if inner.Input, _, _, err = admit(t, rc.Input); err != nil {
@@ -79,7 +79,7 @@ func (n *node) undoPart(ctx context.Context, rc tool.RevertContext, i int, r par
 			inner.Changes = append(inner.Changes, c)
 		}
 	}
-	piece, err := n.piece(live, i, inner.UndoKey, t.Class())
+	piece, err := n.piece(live, i, inner.RevertKey, t.Class())
 	if err != nil {
 		return err
 	}
@@ -175,13 +175,13 @@ func together(s verify.Subject, seen []verify.Verdict, whole bool) verify.Verdic
 		findings = append(findings, v.Findings()...)
 	}
 	switch {
-	case phase == verify.AfterUndo && count[effect.PresenceApplied]+count[effect.PresencePartial] > 0:
+	case phase == verify.AfterRevert && count[effect.PresenceApplied]+count[effect.PresencePartial] > 0:
 		return verify.Partial(findings...)
 	case count[effect.PresenceUnknown] > 0:
 		return verify.CannotTell(findings...)
 	case phase == verify.AfterCall && count[effect.PresenceApplied] == len(seen):
 		return verify.Applied(findings...)
-	case count[effect.PresenceAbsent] == len(seen) && (phase == verify.AfterUndo || len(s.Changes) == 0):
+	case count[effect.PresenceAbsent] == len(seen) && (phase == verify.AfterRevert || len(s.Changes) == 0):
 		return verify.Absent(findings...)
 	case count[effect.PresenceApplied] == len(seen) && whole:
 		return verify.Applied(findings...)

@@ -212,7 +212,7 @@ func (w *callTxn) check(ctx context.Context, before, after map[string]counted, k
 			n.delete++
 		}
 		noted[e.t.Name] = n
-		if err := e.t.undoable(e); err != nil {
+		if err := e.t.checkRevertible(e); err != nil {
 			return err
 		}
 		more.add(writes(e.t.Name, e.op))

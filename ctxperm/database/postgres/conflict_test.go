@@ -42,7 +42,7 @@ func TestFamily(t *testing.T) {
 	}
 	require.NoError(t, tx.Commit(t.Context()))
 	rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
-	require.NoError(t, err, "%+v", rep.NotUndone())
+	require.NoError(t, err, "%+v", rep.NotReverted())
 	require.Equal(t, before, w.Dump())
 	_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestNeeded(t *testing.T) {
 		w.Exec("INSERT INTO k VALUES (1, 'theirs', 7)")
 		rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 		require.ErrorIs(t, err, agent.ErrPartialRevert)
-		require.Equal(t, "db://main/p/'7'", rep.NotUndone()[0].Resource)
+		require.Equal(t, "db://main/p/'7'", rep.NotReverted()[0].Resource)
 		require.Contains(t, w.Dump(), "(1,theirs,7,")
 	}
 }

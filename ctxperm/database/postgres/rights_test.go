@@ -27,7 +27,7 @@ func TestRights(t *testing.T) {
 		w.Exec("GRANT " + tt.missing + " ON users TO agent")
 		w.Done(tx, tt.text)
 		rep, err := tx.Revert(t.Context(), revert.Options{})
-		require.NoError(t, err, "%+v", rep.NotUndone())
+		require.NoError(t, err, "%+v", rep.NotReverted())
 		require.Equal(t, before, w.Dump())
 	}
 }
@@ -59,9 +59,9 @@ func TestUnwatched(t *testing.T) {
 	w.Exec("INSERT INTO k VALUES ('theirs', 2)")
 	rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.Error(t, err)
-	require.Len(t, rep.NotUndone(), 1)
-	require.Equal(t, "db://main/p/'2'", rep.NotUndone()[0].Resource)
-	require.Contains(t, rep.NotUndone()[0].Why, "rows of k that another client created")
+	require.Len(t, rep.NotReverted(), 1)
+	require.Equal(t, "db://main/p/'2'", rep.NotReverted()[0].Resource)
+	require.Contains(t, rep.NotReverted()[0].Why, "rows of k that another client created")
 	require.Contains(t, w.Dump(), "(theirs,2)")
 	w.Exec("DELETE FROM k")
 	_, err = w.Session.Revert(t.Context(), tx.ID(), revert.Options{})

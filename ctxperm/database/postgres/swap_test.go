@@ -28,7 +28,7 @@ func TestSameRow(t *testing.T) {
 		last := w.Dump()
 		require.NoError(t, tx.Commit(t.Context()))
 		rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
-		require.NoError(t, err, "%+v", rep.NotUndone())
+		require.NoError(t, err, "%+v", rep.NotReverted())
 		require.Equal(t, before, w.Dump())
 		_, err = w.Runtime.Redo(t.Context(), tx.ID(), "ann")
 		require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestStays(t *testing.T) {
 		require.Equal(t, "1|b\n2|a\n", was)
 		rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 		require.Error(t, err)
-		require.Len(t, rep.NotUndone(), 2)
+		require.Len(t, rep.NotReverted(), 2)
 		require.Equal(t, was, w.Rows("t"))
 	}
 }

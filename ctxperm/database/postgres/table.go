@@ -93,10 +93,10 @@ func (t *table) capturable() error {
 	return nil
 }
 
-// undoable returns an error if the role could not revert a change. A revert
+// checkRevertible returns an error if the role could not revert a change. A revert
 // reads and locks the row, which needs the right to change some column, and
 // performs the reverse change.
-func (t *table) undoable(e event) error {
+func (t *table) checkRevertible(e event) error {
 	missing := ""
 	key := e.was != nil && e.will != nil && !slices.Equal(t.Ref(e.was).Key, t.Ref(e.will).Key)
 	switch {

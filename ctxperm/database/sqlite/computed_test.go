@@ -36,8 +36,8 @@ func TestLedNowhere(t *testing.T) {
 	tx := w.Committed("DELETE FROM k")
 	rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.Error(t, err)
-	require.Len(t, rep.NotUndone(), 1)
-	require.Equal(t, "db://main/k/2", rep.NotUndone()[0].Resource)
+	require.Len(t, rep.NotReverted(), 1)
+	require.Equal(t, "db://main/k/2", rep.NotReverted()[0].Resource)
 	require.Equal(t, "1|1\n", w.Rows("k"))
 }
 

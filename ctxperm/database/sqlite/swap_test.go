@@ -56,7 +56,7 @@ func TestStays(t *testing.T) {
 	was := w.Rows("t")
 	rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 	require.Error(t, err)
-	require.Len(t, rep.NotUndone(), 2)
+	require.Len(t, rep.NotReverted(), 2)
 	require.Equal(t, was, w.Rows("t"))
 	require.Empty(t, w.Rows("turn"))
 }

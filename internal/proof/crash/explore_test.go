@@ -260,13 +260,13 @@ func (p plan) restore(ctx context.Context, w *simState, rt *agent.Runtime, t *cl
 // revertAll reverts everything, and checks the result.
 func (p plan) revertAll(ctx context.Context, w *simState, rt *agent.Runtime, t *clientView, note func(string, clientView)) (f findings) {
 	last := t.stage
-	t.stage = undoing
+	t.stage = reverting
 	rep, err := rt.Revert(ctx, t.txn, revert.Options{})
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		f.add("revert: %v", err)
 		return f
 	}
-	t.reported(rep, last, undone)
+	t.reported(rep, last, revertEnded)
 	note("told", *t)
 	s := p.judge(ctx, w, rt, *t)
 	s.left(rep)

@@ -157,8 +157,8 @@ func (s *situation) ends() {
 		ok = is == revert.TxnCommitted || s.forgotten(is)
 	case aborting:
 		ok = is == "" || is == revert.TxnOpen || is == revert.TxnReverted || is == revert.TxnRevertedPartial
-	case undoing, redoing: // it may be open: its process died before its end
-	case aborted, undone:
+	case reverting, redoing: // it may be open: its process died before its end
+	case aborted, revertEnded:
 		ok = is == reverted
 	}
 	if !ok {
@@ -202,7 +202,7 @@ func (s *situation) refusals() {
 // over requires that nothing is unfinished after an end that the client knows.
 func (s *situation) over(ctx context.Context, rt *agent.Runtime) {
 	switch s.view.stage {
-	case committed, aborted, undone, redone:
+	case committed, aborted, revertEnded, redone:
 		if s.txn != nil && s.forgotten(s.txn.State()) {
 			return
 		}
@@ -376,7 +376,7 @@ func (s *situation) left(rep revert.Report) {
 			want[c.Ref.Call] = true
 		}
 	}
-	for _, item := range rep.NotUndone() {
+	for _, item := range rep.NotReverted() {
 		got[item.Call] = true
 	}
 	if !maps.Equal(want, got) {

@@ -41,8 +41,8 @@ const (
 	aborting
 	committed // and the client knows it
 	aborted
-	undoing
-	undone
+	reverting
+	revertEnded
 	redoing
 	redone
 )
@@ -133,7 +133,7 @@ func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *clie
 		if err := step(committing, committed, func() (revert.Report, error) { return revert.Report{}, tx.Commit(ctx) }); err != nil {
 			return err
 		}
-		if err := step(undoing, undone, func() (revert.Report, error) { return rt.Revert(ctx, t.txn, revert.Options{}) }); err != nil {
+		if err := step(reverting, revertEnded, func() (revert.Report, error) { return rt.Revert(ctx, t.txn, revert.Options{}) }); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (p plan) end(ctx context.Context, rt *agent.Runtime, tx *agent.Txn, t *clie
 // stays. A partial redo is neither undone nor redone.
 func (t *clientView) reported(rep revert.Report, last, then stage) {
 	switch {
-	case t.stage == redoing && len(rep.Items) == 0, t.stage == undoing && rep.State == revert.TxnCommitted && len(rep.Items) == 0:
+	case t.stage == redoing && len(rep.Items) == 0, t.stage == reverting && rep.State == revert.TxnCommitted && len(rep.Items) == 0:
 		then = last
 	case t.stage == redoing && rep.State != revert.TxnCommitted:
 		then = redoing

@@ -16,7 +16,7 @@ type remote struct {
 
 	mu      sync.Mutex        // never held across a wait
 	done    map[string]int    // by tag: number of effects
-	undone  map[string]int    // by tag: number of reverts
+	reverts map[string]int    // by tag: number of reverts
 	keys    map[string]bool   // operation keys that it knows
 	entered map[string]int    // by tag: how often the code of a tool started
 	rows    map[string]string // of the only table
@@ -27,7 +27,7 @@ type remoteKey struct{}
 
 func newRemote() *remote {
 	return &remote{
-		done: map[string]int{}, undone: map[string]int{}, keys: map[string]bool{}, entered: map[string]int{},
+		done: map[string]int{}, reverts: map[string]int{}, keys: map[string]bool{}, entered: map[string]int{},
 		rows: map[string]string{"1": "one", "2": "two"}, ops: map[string]bool{},
 	}
 }
@@ -41,7 +41,7 @@ func (r *remote) clone() *remote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &remote{
-		done: maps.Clone(r.done), undone: maps.Clone(r.undone), keys: maps.Clone(r.keys), entered: maps.Clone(r.entered),
+		done: maps.Clone(r.done), reverts: maps.Clone(r.reverts), keys: maps.Clone(r.keys), entered: maps.Clone(r.entered),
 		rows: maps.Clone(r.rows), ops: maps.Clone(r.ops),
 	}
 }
@@ -68,7 +68,7 @@ func (r *remote) post(key, tag string) { r.change("post "+tag, func() { r.once(k
 
 // cancel reverts an effect, in the same way.
 func (r *remote) cancel(key, tag string) {
-	r.change("cancel "+tag, func() { r.once(key, tag, r.undone) })
+	r.change("cancel "+tag, func() { r.once(key, tag, r.reverts) })
 }
 
 func (r *remote) once(key, tag string, counts map[string]int) {
@@ -91,7 +91,7 @@ func (r *remote) knows(key string) bool {
 func (r *remote) of(tag string) (done, undone, entered int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.done[tag], r.undone[tag], r.entered[tag]
+	return r.done[tag], r.reverts[tag], r.entered[tag]
 }
 
 func (r *remote) table() map[string]string {
@@ -104,7 +104,7 @@ func (r *remote) describe(w io.Writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, tag := range slices.Sorted(maps.Keys(r.done)) {
-		_, _ = fmt.Fprintln(w, tag, r.done[tag], r.undone[tag])
+		_, _ = fmt.Fprintln(w, tag, r.done[tag], r.reverts[tag])
 	}
 	_, _ = fmt.Fprintln(w, r.rows, len(r.ops))
 }

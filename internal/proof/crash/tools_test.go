@@ -106,7 +106,7 @@ func cancels(ctx context.Context, rc tool.RevertContext) error {
 	}
 	r := remoteOf(ctx)
 	if r.knows(rc.Key) {
-		r.cancel(rc.UndoKey, tag)
+		r.cancel(rc.RevertKey, tag)
 	}
 	return nil
 }

@@ -95,14 +95,14 @@ func Conflicts(t *testing.T, open func(t T, schema string) *Setup) {
 		}
 	}
 	for _, f := range all {
-		t.Run(f.after+", "+f.name, func(t *testing.T) { f.undo(t, open(t, tables)) })
+		t.Run(f.after+", "+f.name, func(t *testing.T) { f.revert(t, open(t, tables)) })
 	}
 	for call := range calls {
 		t.Run(call+", redo", func(t *testing.T) { redo(t, open(t, tables), call) })
 	}
 }
 
-func (f otherChange) undo(t *testing.T, w *Setup) {
+func (f otherChange) revert(t *testing.T, w *Setup) {
 	found := w.Rows("t")
 	tx := w.Committed(calls[f.after], "UPDATE o SET n = 2")
 	require.Equal(t, "1|2\n", w.Rows("o"))
@@ -146,7 +146,7 @@ func redo(t *testing.T, w *Setup, call string) {
 	was := w.Rows("t")
 	rep, err := w.Runtime.Redo(context.Background(), tx.ID(), "ann")
 	require.Error(t, err)
-	require.Len(t, rep.NotUndone(), 1)
+	require.Len(t, rep.NotReverted(), 1)
 	require.Equal(t, was, w.Rows("t"))
 	require.Equal(t, "1|2\n", w.Rows("o"))
 }

@@ -139,7 +139,7 @@ func Swap(t *testing.T, open func(t T, schema string) *Setup, schemas ...string)
 		w.Exec("UPDATE t SET v = 'mine' WHERE id = 2; INSERT INTO t (id, v) VALUES (9, 'a')")
 		rep, err := w.Session.Revert(t.Context(), tx.ID(), revert.Options{})
 		require.True(t, errors.Is(err, agent.ErrPartialRevert), "%v", err)
-		require.Len(t, rep.NotUndone(), 3)
+		require.Len(t, rep.NotReverted(), 3)
 		require.Equal(t, "1|c\n2|mine\n3|b\n4|d\n5|e\n9|a\n", w.Rows("(SELECT id, v FROM t) x"), schema)
 	}
 }

@@ -68,8 +68,8 @@ func (w *Setup) trip(rt *rapid.T, statement Draw) {
 		case n == len(ran)-1:
 			require.Equal(rt, states[n], w.Dump(), "the last call alone")
 		}
-		if rep.Undo != "" {
-			w.Redone(rep.Undo)
+		if rep.RevertTxn != "" {
+			w.Redone(rep.RevertTxn)
 		}
 		require.Equal(rt, last, w.Dump(), "a call reverted and redone")
 	}

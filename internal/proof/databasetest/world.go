@@ -147,14 +147,14 @@ func (w *Setup) Committed(texts ...string) *agent.Txn {
 func (w *Setup) Reverted(txn string) {
 	w.T.Helper()
 	rep, err := w.Runtime.Revert(context.Background(), txn, revert.Options{})
-	require.NoError(w.T, err, "%+v", rep.NotUndone())
+	require.NoError(w.T, err, "%+v", rep.NotReverted())
 }
 
 // Redone redoes it.
 func (w *Setup) Redone(txn string) {
 	w.T.Helper()
 	rep, err := w.Runtime.Redo(context.Background(), txn, "ann")
-	require.NoError(w.T, err, "%+v", rep.NotUndone())
+	require.NoError(w.T, err, "%+v", rep.NotReverted())
 }
 
 // Shown is a tool's output of rows.

@@ -20,15 +20,15 @@ import (
 // Try runs every check. A framework passes on the IDs of calls, so that a
 // repeated call runs once.
 func Try(t *testing.T, f Framework) {
-	t.Run("undo", f.undo)
+	t.Run("undo", f.revert)
 	t.Run("no outcome looks like another", f.outcomes)
 	t.Run("a call runs once", f.once)
 	t.Run("definitions", f.definitions)
 }
 
-// undo runs an agent that writes, is denied and writes again, and reverts all
+// revert runs an agent that writes, is denied and writes again, and reverts all
 // of it.
-func (f Framework) undo(t *testing.T) {
+func (f Framework) revert(t *testing.T) {
 	w := newTestEnv(t)
 	before := w.tree()
 	var ran Run

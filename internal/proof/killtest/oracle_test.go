@@ -50,7 +50,7 @@ func (c *chain) judgeTxn(t *revert.Txn) (unknown int, wrong error) {
 	switch {
 	case len(told) > 0:
 		wants = revert.TxnRevertedPartial
-	case t.End == record.KindCommitted && len(t.UndoneBy) == 0:
+	case t.End == record.KindCommitted && len(t.RevertedBy) == 0:
 		wants = revert.TxnCommitted // there was nothing to revert
 	}
 	if t.State() != wants {
@@ -66,7 +66,7 @@ func (c *chain) judgeTxn(t *revert.Txn) (unknown int, wrong error) {
 		case there && !told[call.Ref.Call]:
 			wrong = errors.Join(wrong, fmt.Errorf("%s %s is said to be undone, and its effect is there", call.Tool.Name, call.Ref.Call))
 		case !there && told[call.Ref.Call] && !doubt:
-			wrong = errors.Join(wrong, fmt.Errorf("%s %s is said to be left, and nothing is: %+v", call.Tool.Name, call.Ref.Call, call.Undo))
+			wrong = errors.Join(wrong, fmt.Errorf("%s %s is said to be left, and nothing is: %+v", call.Tool.Name, call.Ref.Call, call.Reversal))
 		case doubt && !c.blind && call.Tool.Name != "ping" && call.Tool.Name != "mail" && call.Tool.Name != "plain":
 			wrong = errors.Join(wrong, fmt.Errorf("%s %s is unknown, and could be known: %+v", call.Tool.Name, call.Ref.Call, call.Unknown))
 		case doubt:
@@ -145,7 +145,7 @@ func (c *chain) promises(ctx context.Context, p *program) error {
 		case "committed":
 			kept = t.End == record.KindCommitted
 		case "reverted", "revert":
-			kept = t.End == record.KindAborted || len(t.UndoneBy) > 0
+			kept = t.End == record.KindAborted || len(t.RevertedBy) > 0
 		case "call":
 			call, there := t.Call(word[2])
 			kept = word[3] != "done" && word[3] != "held" || there && (call.Done != nil || word[3] == "held" && call.Held != nil)

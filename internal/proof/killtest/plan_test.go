@@ -152,7 +152,7 @@ func (p *program) forward(ctx context.Context) (all []*revert.Txn, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.Undoes == "" && t.Redoes == "" {
+		if t.Reverts == "" && t.Redoes == "" {
 			all = append(all, t)
 		}
 	}

@@ -13,7 +13,7 @@ func Check(events []Event) []Violation {
 	c.foreign()
 	c.operations()
 	c.circles()
-	c.undone()
+	c.checkReverted()
 	c.done()
 	c.owners()
 	c.prefixes()
@@ -131,8 +131,8 @@ func circleIn(on map[string]map[string]bool) []string {
 // effect is an effect of a call on one resource, or in a service under a key.
 type effect struct{ txn, call, resource, content, key string }
 
-// undone checks that reverted effects are absent until they are redone.
-func (c *checker) undone() {
+// checkReverted checks that reverted effects are absent until they are redone.
+func (c *checker) checkReverted() {
 	var effects []effect
 	calls, acted := map[string]string{}, map[string]int{} // call by key
 	gone := map[int]bool{}                                // by index in effects
@@ -150,7 +150,7 @@ func (c *checker) undone() {
 			effects = append(effects, effect{txn: e.Txn, call: e.Call, key: e.Key})
 		case Left:
 			effects = append(effects, effect{txn: e.Txn, call: e.Call, resource: e.Resource, content: e.Content})
-		case Undone:
+		case EffectReverted:
 			say(func(f effect) bool { return f.call == e.Call && (e.Resource == "" || f.resource == e.Resource) }, true)
 		case Ended:
 			if e.State == Reverted {
@@ -165,7 +165,7 @@ func (c *checker) undone() {
 		case Seen:
 			for i, f := range effects {
 				if gone[i] && f.key == "" && f.content != "" && f.content == e.Content && f.resource == e.Resource {
-					c.add(ClaimUndone, "call %s was said to be reverted at %s, and %q is there", f.call, f.resource, f.content)
+					c.add(ClaimReverted, "call %s was said to be reverted at %s, and %q is there", f.call, f.resource, f.content)
 				}
 			}
 		default:
@@ -173,7 +173,7 @@ func (c *checker) undone() {
 	}
 	for i, f := range effects {
 		if gone[i] && f.key != "" && acted[f.key] > 0 {
-			c.add(ClaimUndone, "call %s was said to be reverted, and its effect under %s is there", calls[f.key], f.key)
+			c.add(ClaimReverted, "call %s was said to be reverted, and its effect under %s is there", calls[f.key], f.key)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (c *checker) done() {
 			said[e.Call] = true
 		case Ended:
 			committed[e.Txn] = e.State == Committed
-		case Undone, RedoStarted, Taking: // whether the caller knew it, or died, or recovery continued it
+		case EffectReverted, RedoStarted, Taking: // whether the caller knew it, or died, or recovery continued it
 			taken[e.Txn] = true
 		case Theirs:
 			foreign[e.Resource] = i

@@ -24,8 +24,8 @@ func ended(txn string, as opcheck.State) opcheck.Event {
 	return opcheck.Event{Kind: opcheck.Ended, Txn: txn, State: as}
 }
 
-func undone(txn, call, resource string) opcheck.Event {
-	return opcheck.Event{Kind: opcheck.Undone, Txn: txn, Call: call, Resource: resource}
+func effectReverted(txn, call, resource string) opcheck.Event {
+	return opcheck.Event{Kind: opcheck.EffectReverted, Txn: txn, Call: call, Resource: resource}
 }
 
 func redoStarted(txn string) opcheck.Event { return opcheck.Event{Kind: opcheck.RedoStarted, Txn: txn} }
@@ -92,22 +92,22 @@ func TestCheck(t *testing.T) {
 			ended("1", 1), ended("2", 1), ended("3", 1), ended("4", 1),
 		}, ""},
 
-		{"undone, and there", events{left("t", "c", "a", "C"), undone("t", "c", "a"), seen("a", "C")}, opcheck.ClaimUndone},
-		{"undone, and there before", events{left("t", "c", "a", "C"), seen("a", "C"), undone("t", "c", "a"), seen("a", "B")}, ""},
-		{"undone elsewhere", events{left("t", "c", "a", "C"), left("t", "c", "b", "D"), undone("t", "c", "a"), seen("b", "D")}, ""},
-		{"undone, and redone", events{left("t", "c", "a", "C"), undone("t", "c", "a"), redoStarted("t"), seen("a", "C")}, ""},
-		{"reverted, and there", events{left("t", "c", "a", "C"), ended("t", opcheck.Reverted), seen("a", "C")}, opcheck.ClaimUndone},
+		{"undone, and there", events{left("t", "c", "a", "C"), effectReverted("t", "c", "a"), seen("a", "C")}, opcheck.ClaimReverted},
+		{"undone, and there before", events{left("t", "c", "a", "C"), seen("a", "C"), effectReverted("t", "c", "a"), seen("a", "B")}, ""},
+		{"undone elsewhere", events{left("t", "c", "a", "C"), left("t", "c", "b", "D"), effectReverted("t", "c", "a"), seen("b", "D")}, ""},
+		{"undone, and redone", events{left("t", "c", "a", "C"), effectReverted("t", "c", "a"), redoStarted("t"), seen("a", "C")}, ""},
+		{"reverted, and there", events{left("t", "c", "a", "C"), ended("t", opcheck.Reverted), seen("a", "C")}, opcheck.ClaimReverted},
 		{"reverted in part, and there", events{left("t", "c", "a", "C"), ended("t", opcheck.Partial), seen("a", "C")}, ""},
-		{"undone in a service, and there", events{announced("t", "c", "k"), acted("k"), undone("t", "c", "")}, opcheck.ClaimUndone},
-		{"undone in a service, and late", events{announced("t", "c", "k"), undone("t", "c", ""), acted("k")}, opcheck.ClaimUndone},
-		{"undone in a service", events{announced("t", "c", "k"), acted("k"), withdrawn("k"), undone("t", "c", "")}, ""},
+		{"undone in a service, and there", events{announced("t", "c", "k"), acted("k"), effectReverted("t", "c", "")}, opcheck.ClaimReverted},
+		{"undone in a service, and late", events{announced("t", "c", "k"), effectReverted("t", "c", ""), acted("k")}, opcheck.ClaimReverted},
+		{"undone in a service", events{announced("t", "c", "k"), acted("k"), withdrawn("k"), effectReverted("t", "c", "")}, ""},
 
 		{"done, and there", events{left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), seen("a", "C")}, ""},
 		{"done, and gone", events{left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), seen("a", "B")}, opcheck.ClaimDone},
 		{"done, and somebody came after", events{
 			left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), outsideLeft("a", "F"), kept, seen("a", "F"),
 		}, ""},
-		{"done, and undone since", events{left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), undone("t", "c", "a"), seen("a", "B")}, ""},
+		{"done, and undone since", events{left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), effectReverted("t", "c", "a"), seen("a", "B")}, ""},
 		{"done, and being undone", events{
 			left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), {Kind: opcheck.Taking, Txn: "t"}, seen("a", "B"),
 		}, ""},

@@ -22,11 +22,11 @@ const (
 	Kept      // at the end, a content is present or can be restored: Content
 
 	// Reports.
-	Done        // a call is done: Txn, Call
-	Undone      // the effect of a call on a resource is reverted: Txn, Call, Resource; no resource: all of them, in services too
-	RedoStarted // a redo of a transaction begins: Txn
-	Taking      // a record says that the revert of an ended transaction begins: Txn
-	Doubted     // the effect of a call is unknown where its transaction touched something: Txn
+	Done           // a call is done: Txn, Call
+	EffectReverted // the effect of a call on a resource is reverted: Txn, Call, Resource; no resource: all of them, in services too
+	RedoStarted    // a redo of a transaction begins: Txn
+	Taking         // a record says that the revert of an ended transaction begins: Txn
+	Doubted        // the effect of a call is unknown where its transaction touched something: Txn
 
 	// Crashes.
 	Recovered // the journal's first N records recovered: N; Text is the error, if any
@@ -77,12 +77,12 @@ type Violation struct {
 
 // The promises.
 const (
-	ForeignBytes = "foreign bytes are not lost"
-	Once         = "an operation has its effect once"
-	Announcing   = "no effect comes before its record"
-	Acyclic      = "ended transactions stand in no circle"
-	ClaimUndone  = "what is said to be undone is gone"
-	ClaimDone    = "what is said to be done is there"
-	Owners       = "only its owner writes to a transaction"
-	Prefixes     = "every prefix of the journal recovers"
+	ForeignBytes  = "foreign bytes are not lost"
+	Once          = "an operation has its effect once"
+	Announcing    = "no effect comes before its record"
+	Acyclic       = "ended transactions stand in no circle"
+	ClaimReverted = "what is said to be undone is gone"
+	ClaimDone     = "what is said to be done is there"
+	Owners        = "only its owner writes to a transaction"
+	Prefixes      = "every prefix of the journal recovers"
 )

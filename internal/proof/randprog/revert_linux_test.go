@@ -407,7 +407,7 @@ func (x *trial) judge(phase string, want treecheck.Tree, rep revert.Report, err 
 	}
 	named, folders := map[string]bool{}, map[string]bool{}
 	var paths []string
-	for _, item := range rep.NotUndone() {
+	for _, item := range rep.NotReverted() {
 		named[item.Resource] = true
 		if r, err := perm.ParseResource(item.Resource); err == nil {
 			folders[path.Dir(r.Path())] = true
@@ -434,7 +434,7 @@ func (x *trial) judge(phase string, want treecheck.Tree, rep revert.Report, err 
 		}
 	}
 	if len(silent) > 0 {
-		x.violation("after the %s, which did not report it: %v\nreport: %+v", phase, silent, rep.NotUndone())
+		x.violation("after the %s, which did not report it: %v\nreport: %+v", phase, silent, rep.NotReverted())
 	}
 	return len(named) > 0 || len(silent) > 0
 }

@@ -74,7 +74,7 @@ func agentOf(w *simState, ctx context.Context, a *actor) {
 	for w.sched.steps < budget && !a.proc.poisoned {
 		switch a.random.IntN(10) {
 		case 0:
-			w.undo(ctx, a)
+			w.revertSome(ctx, a)
 		case 1:
 			w.redo(ctx, a)
 		default:
@@ -233,7 +233,7 @@ func (w *simState) recordResult(out tool.Outcome) {
 // again.
 func (w *simState) checkFailed(out tool.Outcome) {
 	if out.Tool != "mail" && out.Call != "" {
-		w.say(opcheck.Event{Kind: opcheck.Undone, Txn: out.Txn, Call: out.Call})
+		w.say(opcheck.Event{Kind: opcheck.EffectReverted, Txn: out.Txn, Call: out.Call})
 	}
 }
 
@@ -267,7 +267,7 @@ func (w *simState) some(a *actor) string {
 	return w.txns[a.random.IntN(len(w.txns))]
 }
 
-func (w *simState) undo(ctx context.Context, a *actor) {
+func (w *simState) revertSome(ctx context.Context, a *actor) {
 	if id := w.some(a); id != "" {
 		w.revert(ctx, a, id)
 	}
@@ -350,7 +350,7 @@ func (w *simState) claim(id string, before int, rep revert.Report, err error) {
 		if strings.HasPrefix(resource, "tool://") {
 			resource = ""
 		}
-		w.say(opcheck.Event{Kind: opcheck.Undone, Txn: id, Call: item.Call, Resource: resource})
+		w.say(opcheck.Event{Kind: opcheck.EffectReverted, Txn: id, Call: item.Call, Resource: resource})
 	}
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		return

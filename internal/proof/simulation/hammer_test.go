@@ -56,7 +56,7 @@ func hammer(w *simState, seed uint64) {
 				for range 6 {
 					switch a.random.IntN(6) {
 					case 0:
-						w.undo(ctx, a)
+						w.revertSome(ctx, a)
 					case 1:
 						w.redo(ctx, a)
 					default:

@@ -187,7 +187,7 @@ func (w *simState) began(id string, body []byte) {
 	if bytes.Contains(body, []byte(`"undoes"`)) {
 		var begun record.Begun
 		must(json.Unmarshal(body, &begun))
-		for _, of := range append(begun.Also, begun.Undoes) {
+		for _, of := range append(begun.Also, begun.Reverts) {
 			w.say(opcheck.Event{Kind: opcheck.Taking, Txn: of})
 		}
 	} else if !bytes.Contains(body, []byte(`"redoes"`)) {

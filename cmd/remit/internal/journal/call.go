@@ -24,7 +24,7 @@ type shownCall struct {
 	Principal string            `json:"principal"`
 	Client    *perm.ClientFacts `json:"client,omitempty"` // client of the session, if its record names one
 	Status    string            `json:"status"`           // status of the outcome, or in_flight
-	Undone    string            `json:"undone,omitempty"` // all, some, none or in_flight
+	Reverted  string            `json:"undone,omitempty"` // all, some, none or in_flight
 	Queued    bool              `json:"queued,omitempty"` // the commit releases the call
 	*revert.Call
 	Earlier []*revert.Reversal `json:"earlier_undos,omitempty"` // reverts before Undo that still count, oldest first
@@ -37,7 +37,7 @@ type shownCall struct {
 func show(t *revert.Txn, c *revert.Call, who state.Principal, tools tool.Registry) (shownCall, error) {
 	s := shownCall{
 		ID: c.Ref.Call, Txn: c.Ref.Txn, Principal: who.ID, Client: who.Client,
-		Status: render.Status(c), Undone: c.RevertSummary(), Queued: t.End == "" && c.IsHeld(),
+		Status: render.Status(c), Reverted: c.RevertSummary(), Queued: t.End == "" && c.IsHeld(),
 	}
 	called, known := tools.Get(c.Tool.Name)
 	var sensitive []string
@@ -45,8 +45,8 @@ func show(t *revert.Txn, c *revert.Call, who state.Principal, tools tool.Registr
 		sensitive = called.Spec().Hints.Sensitive
 	}
 	s.Call = withoutSensitive(c, sensitive)
-	for _, u := range c.Undos() {
-		if u != c.Undo {
+	for _, u := range c.Reversals() {
+		if u != c.Reversal {
 			s.Earlier = append(s.Earlier, withoutInverses(u))
 		}
 	}
@@ -82,7 +82,7 @@ func withoutSensitive(c *revert.Call, names []string) *revert.Call {
 		out.Asked = &a
 	}
 	out.Changes, out.Verified = cli.Listed(changesOnly(c.Changes)), cli.Listed(c.Verified)
-	out.Undo, out.Redo = withoutInverses(c.Undo), withoutInverses(c.Redo)
+	out.Reversal, out.Redo = withoutInverses(c.Reversal), withoutInverses(c.Redo)
 	return &out
 }
 

@@ -20,7 +20,7 @@ func TestWithoutSensitive(t *testing.T) {
 	started := record.Started{Input: input, InputDigest: "sha256:of-it"}
 	c := &revert.Call{
 		Started: &started, Held: &record.Held{Started: started}, Denied: &record.Denied{Input: input, InputDigest: "sha256:of-it"},
-		Asked: &record.Asked{Input: input, InputDigest: "sha256:of-it"}, Changes: []effect.Change{change}, Undo: undo, Redo: undo,
+		Asked: &record.Asked{Input: input, InputDigest: "sha256:of-it"}, Changes: []effect.Change{change}, Reversal: undo, Redo: undo,
 	}
 	text, err := json.Marshal(withoutSensitive(c, []string{"password"}))
 	require.NoError(t, err)

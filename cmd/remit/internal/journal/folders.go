@@ -19,7 +19,7 @@ import (
 type revertOp int
 
 const (
-	undoing revertOp = iota
+	reverting revertOp = iota
 	previewing
 	redoing
 )

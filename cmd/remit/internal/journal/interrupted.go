@@ -13,7 +13,7 @@ import (
 
 // revertsOrRedoes reports whether a transaction reverts or redoes another one.
 func revertsOrRedoes(t *revert.Txn, id string) bool {
-	return id != "" && (t.Undoes+t.Redoes == id || slices.Contains(t.AlsoReverts, id))
+	return id != "" && (t.Reverts+t.Redoes == id || slices.Contains(t.AlsoReverts, id))
 }
 
 // writeInterrupted says that a revert or a redo of the shown transaction was

@@ -26,13 +26,13 @@ func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passe
 		if err != nil {
 			return err
 		}
-		is := t.Undoes+t.Redoes == "" && len(slices.DeleteFunc(t.EffectiveCalls(), cannotRevert))+len(t.HeldCalls()) > 0
+		is := t.Reverts+t.Redoes == "" && len(slices.DeleteFunc(t.EffectiveCalls(), cannotRevert))+len(t.HeldCalls()) > 0
 		if !is {
 			is, err = abandoned(ctx, j, t)
 		}
-		if is && t.Undoes+t.Redoes != "" { // the user means its subject, if it worked in these folders
-			of, failed := rt.Load(ctx, t.Undoes+t.Redoes)
-			if err = failed; err == nil && slices.Contains(of.UndoneBy, id) {
+		if is && t.Reverts+t.Redoes != "" { // the user means its subject, if it worked in these folders
+			of, failed := rt.Load(ctx, t.Reverts+t.Redoes)
+			if err = failed; err == nil && slices.Contains(of.RevertedBy, id) {
 				id = of.ID
 			}
 		}
@@ -63,29 +63,29 @@ func cannotRevert(c *revert.Call) bool {
 		return true
 	case !c.Observed() || c.Phase == revert.PhaseStarted:
 		return false
-	case c.Undo == nil || c.Undo.Reverted == nil:
+	case c.Reversal == nil || c.Reversal.Reverted == nil:
 		return len(c.Changes) == 0 && c.Class() == effect.Pure
 	}
-	return !slices.ContainsFunc(c.Undo.Reverted.Results, func(r effect.Result) bool {
+	return !slices.ContainsFunc(c.Reversal.Reverted.Results, func(r effect.Result) bool {
 		return !r.Outcome.Clean() && !strings.HasPrefix(r.Resource, "tool://")
 	})
 }
 
-// lastUndo returns the newest revert transaction of these folders that a redo
+// lastRevert returns the newest revert transaction of these folders that a redo
 // can redo. It returns "" if there is none.
-func lastUndo(ctx context.Context, rt *agent.Runtime) (found string, _ []passedOver, err error) {
+func lastRevert(ctx context.Context, rt *agent.Runtime) (found string, _ []passedOver, err error) {
 	stop := errors.New("found")
 	err = state.EachTxn(ctx, rt.Journal(), func(id string) error {
 		t, err := rt.Load(ctx, id)
-		if err != nil || t.Undoes == "" {
+		if err != nil || t.Reverts == "" {
 			return err
 		}
-		for _, of := range append([]string{t.Undoes}, t.AlsoReverts...) {
+		for _, of := range append([]string{t.Reverts}, t.AlsoReverts...) {
 			subject, err := rt.Load(ctx, of)
 			if err != nil {
 				return err
 			}
-			here := slices.Contains(subject.UndoneBy, id)
+			here := slices.Contains(subject.RevertedBy, id)
 			if here && (t.End == "" || subject.Redoable(id)) {
 				found = id
 				return stop
@@ -107,7 +107,7 @@ func abandoned(ctx context.Context, j journal.Journal, t *revert.Txn) (bool, err
 	if t.End != "" || slices.ContainsFunc(t.Calls, waits) {
 		return false, nil
 	}
-	if t.Undoes+t.Redoes == "" && !slices.ContainsFunc(t.Calls, holds) {
+	if t.Reverts+t.Redoes == "" && !slices.ContainsFunc(t.Calls, holds) {
 		return false, nil
 	}
 	alive, err := j.Alive(ctx, t.Owner)
@@ -124,7 +124,7 @@ type passedOver struct {
 
 // passedOverCalls returns the calls of a transaction that a revert does not change.
 func passedOverCalls(t *revert.Txn) (over []passedOver) {
-	if t.Undoes+t.Redoes != "" {
+	if t.Reverts+t.Redoes != "" {
 		return nil
 	}
 	for _, c := range slices.Backward(t.Calls) {
@@ -142,7 +142,7 @@ func passedOverReason(c *revert.Call) string {
 		return "already reverted"
 	case c.Phase == revert.PhasePending:
 		return "it waits for approval"
-	case c.Observed() && c.Undo != nil:
+	case c.Observed() && c.Reversal != nil:
 		return "what was observed of already reverted; the rest is unknown"
 	case c.Observed() && c.Phase == revert.PhaseDone:
 		return "nothing was observed; its tool says that it only reads"

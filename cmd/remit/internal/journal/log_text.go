@@ -17,10 +17,10 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry) {
 	if words := render.Client(r.Client); words != "" {
 		_, _ = fmt.Fprintf(w, "  shown to %s", cli.Printable(words))
 	}
-	if r.Undoes != "" {
-		what := r.Undoes
-		if r.UndoesCall != "" {
-			what = "call " + r.UndoesCall + " of " + what
+	if r.Reverts != "" {
+		what := r.Reverts
+		if r.RevertsCall != "" {
+			what = "call " + r.RevertsCall + " of " + what
 		}
 		_, _ = fmt.Fprint(w, "  reverts "+what)
 	}
@@ -33,8 +33,8 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry) {
 	if r.Committing {
 		_, _ = fmt.Fprint(w, "  its commit has begun")
 	}
-	if len(r.UndoneBy) > 0 {
-		_, _ = fmt.Fprintf(w, "  reverted by %s", strings.Join(r.UndoneBy, ", "))
+	if len(r.RevertedBy) > 0 {
+		_, _ = fmt.Fprintf(w, "  reverted by %s", strings.Join(r.RevertedBy, ", "))
 	}
 	if len(r.RedoneBy) > 0 {
 		_, _ = fmt.Fprintf(w, "  redone by %s", strings.Join(r.RedoneBy, ", "))
@@ -95,8 +95,8 @@ func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 	if c.Queued && c.Status != string(tool.StatusHeld) {
 		words = append(words, p.Faint("(still queued)"))
 	}
-	if c.Undone != "" {
-		words = append(words, p.Faint("(reverted: "+strings.ReplaceAll(c.Undone, "_", " ")+")"))
+	if c.Reverted != "" {
+		words = append(words, p.Faint("(reverted: "+strings.ReplaceAll(c.Reverted, "_", " ")+")"))
 	}
 	if c.Erased != nil {
 		words = append(words, p.Faint("("+erasedWords(c.Erased)+")"))

@@ -77,7 +77,7 @@ func closeEmpty(ctx context.Context, rt *agent.Runtime, rec *revert.RecoveryRepo
 	var open []string
 	for _, id := range rec.Abandoned {
 		t, failed := rt.Load(ctx, id)
-		empty := failed == nil && t.Undoes+t.Redoes == "" && !t.Committing && len(t.Named) == 0 && len(t.EffectiveCalls())+len(t.InFlight())+len(t.HeldCalls()) == 0 &&
+		empty := failed == nil && t.Reverts+t.Redoes == "" && !t.Committing && len(t.Named) == 0 && len(t.EffectiveCalls())+len(t.InFlight())+len(t.HeldCalls()) == 0 &&
 			!slices.ContainsFunc(t.Calls, func(c *revert.Call) bool { return c.Phase == revert.PhasePending })
 		if empty {
 			_, failed = rt.Revert(ctx, id, revert.Options{})
@@ -146,14 +146,14 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 			return err
 		}
 		_, _ = fmt.Fprintf(w, "%s %s\n", id, render.State(p, revert.TxnOpen, true))
-		of := t.Undoes + t.Redoes
+		of := t.Reverts + t.Redoes
 		switch {
 		case t.Redoes != "":
 			_, _ = fmt.Fprintf(w, "it is a redo of %s that was interrupted\n", of)
 			_, _ = fmt.Fprintln(w, p.Faint("redo all of it: "+where.Hint("redo", of)))
 			_, _ = fmt.Fprintln(w, p.Faint("revert all of it: "+where.Hint("revert", of)))
 			continue
-		case t.Undoes != "":
+		case t.Reverts != "":
 			_, _ = fmt.Fprintf(w, "it is a revert of %s that was interrupted\n", of)
 			_, _ = fmt.Fprintln(w, p.Faint("revert all of it: "+where.Hint("revert", of)))
 			_, _ = fmt.Fprintln(w, p.Faint("redo all of it: "+where.Hint("redo", of)))

@@ -33,10 +33,10 @@ func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id s
 	for _, d := range rep.Dependents {
 		writeDependent(p, w, d, rep.Txn)
 	}
-	clean := len(rep.Items) - len(rep.NotUndone())
+	clean := len(rep.Items) - len(rep.NotReverted())
 	did, nothing := "reverted", "nothing of it was left"
 	switch way {
-	case undoing:
+	case reverting:
 	case previewing:
 		did, nothing = "would be reverted", "nothing of it is left"
 	case redoing:
@@ -65,10 +65,10 @@ func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id s
 // writeNextCommands writes the commands that revert the remaining resources, if there
 // are any.
 func writeNextCommands(p cli.Style, w io.Writer, rep revert.Report, again string, over func() bool) {
-	theirs := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool {
+	theirs := slices.ContainsFunc(rep.NotReverted(), func(i revert.ResourceResult) bool {
 		return i.Outcome == effect.Conflict && !strings.HasPrefix(i.Resource, "http") // an HTTP resource cannot be overwritten
 	})
-	later := slices.ContainsFunc(rep.NotUndone(), func(i revert.ResourceResult) bool { return strings.HasSuffix(i.Why, "with cascade") })
+	later := slices.ContainsFunc(rep.NotReverted(), func(i revert.ResourceResult) bool { return strings.HasSuffix(i.Why, "with cascade") })
 	switch {
 	case later:
 		_, _ = fmt.Fprintln(w, p.Faint("take what lies on it along: "+again+" --cascade"))

@@ -47,7 +47,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			do := func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
 				return rt.Revert(ctx, id, how)
 			}
-			way := undoing
+			way := reverting
 			if preview {
 				way = previewing
 				do = func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
@@ -114,9 +114,9 @@ func userName(a *cli.App) string {
 // program need not know the outcomes.
 type revertOutput struct {
 	revert.Report
-	Preview   bool                    `json:"preview,omitempty"`
-	Complete  bool                    `json:"complete"`
-	NotUndone []revert.ResourceResult `json:"not_undone"`
+	Preview     bool                    `json:"preview,omitempty"`
+	Complete    bool                    `json:"complete"`
+	NotReverted []revert.ResourceResult `json:"not_undone"`
 	// PassedOver lists the newer calls that --last skipped.
 	PassedOver []passedOver `json:"passed_over,omitempty"`
 	// Missing lists the gaps of the journal that can hide newer calls.
@@ -131,7 +131,7 @@ func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Op
 	}
 	how.Force = true
 	forced, err := rt.Preview(ctx, id, how)
-	return err == nil && len(forced.NotUndone()) < len(plain.NotUndone())
+	return err == nil && len(forced.NotReverted()) < len(plain.NotReverted())
 }
 
 // runRevert runs a revert, a preview or a redo. Over reports whether --force would
@@ -163,7 +163,7 @@ func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target
 			a.ExitWith(cli.ExitPartial)
 		}
 		if asJSON {
-			a.WriteJSON(revertOutput{rep, way == previewing, complete, rep.NotUndone(), passed, missing})
+			a.WriteJSON(revertOutput{rep, way == previewing, complete, rep.NotReverted(), passed, missing})
 			return nil
 		}
 		writeReport(a.Style(), a.Out, rep, way, id)
@@ -173,7 +173,7 @@ func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target
 		if way != redoing && rep.Txn != "" {
 			writeNextCommands(a.Style(), a.Out, rep, p.Hint("revert", id), func() bool { return over(rt, ctx, id) })
 		}
-		if way == undoing && redoable(rep) {
+		if way == reverting && redoable(rep) {
 			_, _ = fmt.Fprintln(a.Out, a.Style().Faint("redo these changes: "+p.Hint("redo", redoID(ctx, rt, rep))))
 		}
 		return nil
@@ -193,8 +193,8 @@ func redoable(rep revert.Report) bool {
 func redoID(ctx context.Context, rt *agent.Runtime, rep revert.Report) string {
 	t, err := rt.Load(ctx, rep.Txn)
 	others := slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool { return i.Txn != "" })
-	if rep.Undo == "" || err == nil && !others && len(t.UndoneBy) == 1 {
+	if rep.RevertTxn == "" || err == nil && !others && len(t.RevertedBy) == 1 {
 		return rep.Txn
 	}
-	return rep.Undo
+	return rep.RevertTxn
 }

@@ -94,12 +94,12 @@ func find(ctx context.Context, j journal.Journal, id string) (*revert.Txn, []*re
 		return nil, nil, err
 	}
 	if t, err = revert.Load(ctx, j, id); errors.Is(err, journal.ErrNotFound) {
-		return findUndo(ctx, j, id)
+		return findRevert(ctx, j, id)
 	}
-	if err != nil || t.Undoes+t.Redoes == "" {
+	if err != nil || t.Reverts+t.Redoes == "" {
 		return t, callsIn(t), err
 	}
-	subject, err := revert.LoadAt(ctx, j, t.Undoes+t.Redoes, t.Named)
+	subject, err := revert.LoadAt(ctx, j, t.Reverts+t.Redoes, t.Named)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,8 +113,8 @@ func callsIn(t *revert.Txn) []*revert.Call {
 	return t.Calls
 }
 
-// findUndo returns the call that the revert with an ID reverted.
-func findUndo(ctx context.Context, j journal.Journal, id string) (*revert.Txn, []*revert.Call, error) {
+// findRevert returns the call that the revert with an ID reverted.
+func findRevert(ctx context.Context, j journal.Journal, id string) (*revert.Txn, []*revert.Call, error) {
 	q := journal.Query{Call: id, Kinds: []record.Kind{record.KindReverting}, Limit: 1}
 	for e, err := range j.Entries(ctx, q) {
 		if err != nil {

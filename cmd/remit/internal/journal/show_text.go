@@ -45,9 +45,9 @@ func writeCall(p cli.Style, w io.Writer, c shownCall) {
 	writeEnd(row, c)
 	writeOutput(row, c)
 	for _, u := range c.Earlier {
-		writeUndo(p, w, row, u)
+		writeReversal(p, w, row, u)
 	}
-	writeUndo(p, w, row, c.Undo)
+	writeReversal(p, w, row, c.Reversal)
 	for _, f := range c.Feedback {
 		row("feedback", feedbackWords(f))
 	}
@@ -213,7 +213,7 @@ func outputRows(row func(name, text string), name string, output json.RawMessage
 	}
 }
 
-func writeUndo(p cli.Style, w io.Writer, row func(name, text string), u *revert.Reversal) {
+func writeReversal(p cli.Style, w io.Writer, row func(name, text string), u *revert.Reversal) {
 	if u == nil {
 		return
 	}
@@ -230,7 +230,7 @@ func writeUndo(p cli.Style, w io.Writer, row func(name, text string), u *revert.
 		if !r.Outcome.Clean() {
 			mark = p.Bad("✗")
 		}
-		_, _ = fmt.Fprintf(w, "            %s %s %s", mark, undoWord(u, r), render.Resource(r.Resource))
+		_, _ = fmt.Fprintf(w, "            %s %s %s", mark, reversalWord(u, r), render.Resource(r.Resource))
 		if r.Why != "" {
 			_, _ = fmt.Fprintf(w, ": %s", cli.Printable(r.Why))
 		}
@@ -238,8 +238,8 @@ func writeUndo(p cli.Style, w io.Writer, row func(name, text string), u *revert.
 	}
 }
 
-// undoWord returns what a revert did to one resource.
-func undoWord(u *revert.Reversal, r effect.Result) string {
+// reversalWord returns what a revert did to one resource.
+func reversalWord(u *revert.Reversal, r effect.Result) string {
 	steps := u.Reverting.Steps
 	i := slices.IndexFunc(steps, func(s effect.Step) bool { return s.Change.Resource == r.Resource })
 	if r.Outcome != effect.Restored || i < 0 {

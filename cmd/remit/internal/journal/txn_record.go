@@ -17,23 +17,23 @@ import (
 
 // txnRecord is the JSON form of a transaction.
 type txnRecord struct {
-	Txn        string            `json:"txn"`
-	State      revert.TxnState   `json:"state"`
-	OwnerGone  bool              `json:"owner_gone"`           // of an open transaction: its owner process has ended
-	Committing bool              `json:"committing,omitempty"` // of an open transaction: its commit has begun
-	Principal  string            `json:"principal"`
-	Client     *perm.ClientFacts `json:"client,omitempty"` // client of the session, if its record names one
-	Session    string            `json:"session"`
-	Began      time.Time         `json:"began"`
-	Undoes     string            `json:"undoes,omitempty"`      // transaction that this one reverts
-	UndoesCall string            `json:"undoes_call,omitempty"` // with undoes: the one call that it reverts, of several
-	Redoes     string            `json:"redoes,omitempty"`      // transaction that this one redoes
-	Only       string            `json:"only,omitempty"`        // with redoes: the revert that it redoes
-	UndoneBy   []string          `json:"undone_by"`
-	RedoneBy   []string          `json:"redone_by"`
-	Elsewhere  []elsewhereRecord `json:"elsewhere,omitempty"` // reverts and redos in copies of its folders
-	Missing    []gap             `json:"missing,omitempty"`   // gaps in this transaction or after it
-	Calls      []callLine        `json:"calls"`
+	Txn         string            `json:"txn"`
+	State       revert.TxnState   `json:"state"`
+	OwnerGone   bool              `json:"owner_gone"`           // of an open transaction: its owner process has ended
+	Committing  bool              `json:"committing,omitempty"` // of an open transaction: its commit has begun
+	Principal   string            `json:"principal"`
+	Client      *perm.ClientFacts `json:"client,omitempty"` // client of the session, if its record names one
+	Session     string            `json:"session"`
+	Began       time.Time         `json:"began"`
+	Reverts     string            `json:"undoes,omitempty"`      // transaction that this one reverts
+	RevertsCall string            `json:"undoes_call,omitempty"` // with undoes: the one call that it reverts, of several
+	Redoes      string            `json:"redoes,omitempty"`      // transaction that this one redoes
+	Only        string            `json:"only,omitempty"`        // with redoes: the revert that it redoes
+	RevertedBy  []string          `json:"undone_by"`
+	RedoneBy    []string          `json:"redone_by"`
+	Elsewhere   []elsewhereRecord `json:"elsewhere,omitempty"` // reverts and redos in copies of its folders
+	Missing     []gap             `json:"missing,omitempty"`   // gaps in this transaction or after it
+	Calls       []callLine        `json:"calls"`
 }
 
 // elsewhereRecord is a revert or a redo in folders that --root named instead of
@@ -76,7 +76,7 @@ type callLine struct {
 	ExitCode *int          `json:"exit_code,omitempty"`
 	Signal   string        `json:"signal,omitempty"`
 	Changes  []tool.Change `json:"changes"`
-	Undone   string        `json:"undone,omitempty"` // all, some, none, or in_flight
+	Reverted string        `json:"undone,omitempty"` // all, some, none, or in_flight
 	Queued   bool          `json:"queued,omitempty"` // the commit releases the call
 	Erased   *erasedRecord `json:"erased,omitempty"` // set: the records of the call are gone
 	// Feedback lists the feedback, oldest first. The newest of each person
@@ -110,10 +110,10 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 	}
 	r := txnRecord{
 		Txn: t.ID, State: t.State(), Session: t.Session, Began: t.Began,
-		Undoes: t.Undoes, Redoes: t.Redoes, Only: t.Only, UndoneBy: []string{}, RedoneBy: []string{}, Calls: []callLine{},
+		Reverts: t.Reverts, Redoes: t.Redoes, Only: t.Only, RevertedBy: []string{}, RedoneBy: []string{}, Calls: []callLine{},
 		Committing: t.End == "" && t.Committing,
 	}
-	for _, id := range t.UndoneBy {
+	for _, id := range t.RevertedBy {
 		by, err := revert.Load(ctx, j, id)
 		switch {
 		case err != nil:
@@ -121,19 +121,19 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 		case by.Redoes != "":
 			r.RedoneBy = append(r.RedoneBy, id)
 		default:
-			r.UndoneBy = append(r.UndoneBy, id)
+			r.RevertedBy = append(r.RevertedBy, id)
 		}
 	}
 	if r.Elsewhere, err = elsewhereOf(ctx, j, t); err != nil {
 		return nil, r, err
 	}
-	if t.Undoes != "" {
-		subject, err := revert.Load(ctx, j, t.Undoes)
+	if t.Reverts != "" {
+		subject, err := revert.Load(ctx, j, t.Reverts)
 		if err != nil {
 			return nil, r, err
 		}
 		if of := workedOn(subject, id); len(of) == 1 && len(subject.Calls) > 1 {
-			r.UndoesCall = of[0].Ref.Call
+			r.RevertsCall = of[0].Ref.Call
 		}
 	}
 	if r.State == revert.TxnOpen {
@@ -156,7 +156,7 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 
 func lineOf(t *revert.Txn, c *revert.Call) callLine {
 	l := callLine{
-		Call: c.Ref.Call, Tool: c.Tool.Name, Status: render.Status(c), Changes: changesOf(c.Changes), Undone: c.RevertSummary(),
+		Call: c.Ref.Call, Tool: c.Tool.Name, Status: render.Status(c), Changes: changesOf(c.Changes), Reverted: c.RevertSummary(),
 		Queued: t.End == "" && c.IsHeld(), Erased: erasedOf(c), Feedback: c.Feedback,
 		input: c.Input(),
 	}

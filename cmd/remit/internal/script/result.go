@@ -13,31 +13,31 @@ import (
 // Answer is the JSON form of the outcome of one call. Optional keys are present
 // only if they have a value.
 type Answer struct {
-	Line        int              `json:"line"`
-	Released    bool             `json:"released,omitempty"` // the policy held the call at this line, and the commit released it
-	Call        string           `json:"call"`               // empty: the line is not a call
-	Txn         string           `json:"txn"`                // empty: the line is not a call
-	Tool        string           `json:"tool"`
-	Status      tool.Status      `json:"status"`
-	Stage       string           `json:"stage,omitempty"`
-	Output      json.RawMessage  `json:"output"`
-	Decision    *render.Decision `json:"decision"`
-	EffectClass effect.Class     `json:"effect_class"`
-	Changes     []tool.Change    `json:"changes"`
-	Verdict     *tool.Verdict    `json:"verdict"`
-	Reverted    string           `json:"reverted,omitempty"`
-	Undo        []effect.Result  `json:"undo,omitempty"`
-	Error       *tool.Problem    `json:"error"`
-	Text        string           `json:"text,omitempty"`   // text for the model, if there is no output or a filter adds to it
-	Filter      string           `json:"filter,omitempty"` // filter that refused the call
-	Ends        string           `json:"ends,omitempty"`   // why the caller should make no further call
+	Line          int              `json:"line"`
+	Released      bool             `json:"released,omitempty"` // the policy held the call at this line, and the commit released it
+	Call          string           `json:"call"`               // empty: the line is not a call
+	Txn           string           `json:"txn"`                // empty: the line is not a call
+	Tool          string           `json:"tool"`
+	Status        tool.Status      `json:"status"`
+	Stage         string           `json:"stage,omitempty"`
+	Output        json.RawMessage  `json:"output"`
+	Decision      *render.Decision `json:"decision"`
+	EffectClass   effect.Class     `json:"effect_class"`
+	Changes       []tool.Change    `json:"changes"`
+	Verdict       *tool.Verdict    `json:"verdict"`
+	Reverted      string           `json:"reverted,omitempty"`
+	RevertResults []effect.Result  `json:"undo,omitempty"`
+	Error         *tool.Problem    `json:"error"`
+	Text          string           `json:"text,omitempty"`   // text for the model, if there is no output or a filter adds to it
+	Filter        string           `json:"filter,omitempty"` // filter that refused the call
+	Ends          string           `json:"ends,omitempty"`   // why the caller should make no further call
 }
 
 func answerOf(n int, o tool.Outcome) Answer {
 	a := Answer{
 		Line: n, Call: o.Call, Txn: o.Txn, Tool: o.Tool, Status: o.Status, Stage: o.Stage, Output: o.Output,
 		Decision: render.DecisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
-		Reverted: o.Reverted, Undo: o.RevertResults, Error: o.Error, Filter: o.Filter, Ends: o.EndLoop,
+		Reverted: o.Reverted, RevertResults: o.RevertResults, Error: o.Error, Filter: o.Filter, Ends: o.EndLoop,
 	}
 	if !o.Status.OK() || o.Status == tool.StatusHeld || o.EndLoop != "" {
 		a.Text = o.Text
@@ -51,16 +51,16 @@ func answerOf(n int, o tool.Outcome) Answer {
 // Summary is the JSON form of one transaction. It has no line number. Without a
 // transaction, no line of the script ran.
 type Summary struct {
-	Txn       string                  `json:"txn"`
-	State     revert.TxnState         `json:"state"`
-	Calls     int                     `json:"calls"`
-	Done      int                     `json:"done"`
-	Denied    int                     `json:"denied"`
-	Failed    int                     `json:"failed"`
-	Unknown   int                     `json:"unknown"`
-	Held      int                     `json:"held,omitempty"`    // calls that wait for the commit
-	Waiting   int                     `json:"waiting,omitempty"` // calls that wait for approval
-	NotUndone []revert.ResourceResult `json:"not_undone"`
+	Txn         string                  `json:"txn"`
+	State       revert.TxnState         `json:"state"`
+	Calls       int                     `json:"calls"`
+	Done        int                     `json:"done"`
+	Denied      int                     `json:"denied"`
+	Failed      int                     `json:"failed"`
+	Unknown     int                     `json:"unknown"`
+	Held        int                     `json:"held,omitempty"`    // calls that wait for the commit
+	Waiting     int                     `json:"waiting,omitempty"` // calls that wait for approval
+	NotReverted []revert.ResourceResult `json:"not_undone"`
 
 	ProgramsFailed int `json:"programs_failed,omitempty"` // done calls whose program returned a code other than 0, or died of a signal
 
@@ -75,7 +75,7 @@ type notRun struct {
 	Lines int `json:"lines,omitempty"` // 0: unknown, because the script comes from standard input
 }
 
-func newSummary() Summary { return Summary{NotUndone: []revert.ResourceResult{}} }
+func newSummary() Summary { return Summary{NotReverted: []revert.ResourceResult{}} }
 
 // count adds an outcome, also of a line that is not a call.
 func (s *Summary) count(o tool.Outcome) {
@@ -101,7 +101,7 @@ func (s *Summary) count(o tool.Outcome) {
 	}
 	for _, r := range o.RevertResults {
 		if !r.Outcome.Clean() {
-			s.NotUndone = append(s.NotUndone, revert.ResourceResult{Call: o.Call, Tool: o.Tool, Result: r})
+			s.NotReverted = append(s.NotReverted, revert.ResourceResult{Call: o.Call, Tool: o.Tool, Result: r})
 		}
 	}
 }
@@ -135,12 +135,12 @@ func (t jsonResults) mark(n int, name string) {
 
 func (t jsonResults) back(n int, name string, r revert.Report) {
 	t.Write(struct {
-		Line      int                     `json:"line"`
-		RevertTo  string                  `json:"revert_to"`
-		Complete  bool                    `json:"complete"`
-		Items     []revert.ResourceResult `json:"items"`
-		NotUndone []revert.ResourceResult `json:"not_undone"`
-	}{n, name, r.Complete(), cli.Listed(r.Items), r.NotUndone()})
+		Line        int                     `json:"line"`
+		RevertTo    string                  `json:"revert_to"`
+		Complete    bool                    `json:"complete"`
+		Items       []revert.ResourceResult `json:"items"`
+		NotReverted []revert.ResourceResult `json:"not_undone"`
+	}{n, name, r.Complete(), cli.Listed(r.Items), r.NotReverted()})
 }
 
 func (t jsonResults) end(s Summary) { t.Write(s) }

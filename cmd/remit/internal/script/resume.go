@@ -196,7 +196,7 @@ func (r *runner) endAbandoned(ctx context.Context, rt *agent.Runtime, id string)
 		return err
 	case r.flags.AtEnd == "leave-open":
 		return cli.UsageProblem("say how transaction " + id + " ends: --at-end commit or --at-end revert")
-	case t.State() != revert.TxnOpen || t.Undoes+t.Redoes != "":
+	case t.State() != revert.TxnOpen || t.Reverts+t.Redoes != "":
 		return &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is not left open", Why: "it is " + string(t.State()), Fix: r.flags.Hint("log", "--txn", id) + " tells of it"}
 	}
 	for _, c := range t.Calls {

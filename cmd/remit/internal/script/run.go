@@ -153,7 +153,7 @@ func newResultWriter(a *cli.App, f *startup.Flags, tools tool.Registry) resultWr
 func warnOfHalfApplied(ctx context.Context, a *cli.App, rt *agent.Runtime, p *state.Workspace) {
 	_ = state.Interrupted(ctx, rt, func(t *revert.Txn) (bool, error) {
 		cut := t
-		if of := t.Undoes + t.Redoes; of != "" {
+		if of := t.Reverts + t.Redoes; of != "" {
 			var err error
 			if cut, err = rt.Load(ctx, of); err != nil {
 				return false, err

@@ -236,7 +236,7 @@ func (r *runner) revertTo(ctx context.Context, n int, name string) error {
 	}
 	if !rep.Complete() {
 		r.code = cli.Worst(r.code, cli.ExitPartial)
-		r.sum.NotUndone = append(r.sum.NotUndone, rep.NotUndone()...)
+		r.sum.NotReverted = append(r.sum.NotReverted, rep.NotReverted()...)
 	}
 	r.results.back(n, name, rep)
 	return nil
@@ -275,7 +275,7 @@ func (r *runner) endBy(ctx context.Context, how string) error {
 		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 			return err
 		}
-		r.sum.NotUndone, r.sum.Held = rep.NotUndone(), 0
+		r.sum.NotReverted, r.sum.Held = rep.NotReverted(), 0
 		if !rep.Complete() {
 			r.code = cli.Worst(r.code, cli.ExitPartial)
 		}

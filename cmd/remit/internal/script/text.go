@@ -83,7 +83,7 @@ func (t textWriter) back(n int, name string, r revert.Report) {
 	if !r.Complete() {
 		mark = t.paint.Bad("✗")
 	}
-	clean := len(r.Items) - len(r.NotUndone())
+	clean := len(r.Items) - len(r.NotReverted())
 	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s: %d of %s reverted\n", mark, t.number(n), "revert_to", cli.Printable(name), clean, cli.Count(len(r.Items), "change"))
 	t.openItems(results(r.Items))
 }
@@ -106,9 +106,9 @@ func (t textWriter) end(s Summary) {
 		_, _ = fmt.Fprint(t.w, t.paint.Bad(fmt.Sprintf(", and %s failed", cli.Count(s.ProgramsFailed, "program"))))
 	}
 	_, _ = fmt.Fprintln(t.w)
-	if len(s.NotUndone) > 0 {
-		_, _ = fmt.Fprintln(t.w, t.paint.Bad("not reverted: ")+cli.Count(len(s.NotUndone), "change"))
-		t.openItems(results(s.NotUndone))
+	if len(s.NotReverted) > 0 {
+		_, _ = fmt.Fprintln(t.w, t.paint.Bad("not reverted: ")+cli.Count(len(s.NotReverted), "change"))
+		t.openItems(results(s.NotReverted))
 	}
 	t.notRun(s)
 	t.goesOn(s)

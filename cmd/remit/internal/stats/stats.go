@@ -99,7 +99,7 @@ func (r *statsRow) add(c *revert.Call) {
 	if c.Done != nil && !c.Done.Recovered && c.Started != nil {
 		r.times.add(c.Ended.Sub(c.Began))
 	}
-	if c.Undo != nil && c.Undo.Reverted != nil && (c.Phase == revert.PhaseDone || c.Phase == revert.PhaseUnknown) && verified(c) {
+	if c.Reversal != nil && c.Reversal.Reverted != nil && (c.Phase == revert.PhaseDone || c.Phase == revert.PhaseUnknown) && verified(c) {
 		if c.IsReverted() {
 			r.Reverted++
 		} else {

@@ -147,7 +147,7 @@ func (w *modelRun) judge() {
 	w.ratings[[2]string{f.Call, f.By}] = f.Verdict
 }
 
-func (w *modelRun) undo() {
+func (w *modelRun) revert() {
 	out, ok := w.one()
 	if !ok {
 		return
@@ -244,7 +244,7 @@ func TestStats(t *testing.T) {
 			case 3:
 				w.judge()
 			case 4:
-				w.undo()
+				w.revert()
 			case 5:
 				w.erase()
 			}

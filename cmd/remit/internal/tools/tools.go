@@ -118,7 +118,7 @@ type toolRecord struct {
 	CanVerify   bool                    `json:"can_verify"`
 	CheckedBy   []string                `json:"checked_by"` // output_schema, verify
 	CanRevert   bool                    `json:"can_revert"`
-	UndoneBy    []string                `json:"undone_by"` // revert, handles, sandbox; empty: nothing to revert, or nothing reverts it
+	RevertedBy  []string                `json:"undone_by"` // revert, handles, sandbox; empty: nothing to revert, or nothing reverts it
 	CanHold     bool                    `json:"can_hold"`  // a policy can hold calls until the commit
 	Idempotent  bool                    `json:"idempotent,omitempty"`
 	Risk        perm.Risk               `json:"risk,omitempty"`
@@ -130,7 +130,7 @@ type toolRecord struct {
 	Grade       provenance.Grade        `json:"grade"`            // grade of this digest by the fault kit
 	Graded      *provenance.GradeRecord `json:"graded,omitempty"` // build that graded it, and what prevents a better grade
 
-	undone string
+	reverted string
 }
 
 // listTools writes the named tools, or all.
@@ -155,9 +155,9 @@ func listTools(ctx context.Context, a *cli.App, f toolsFlags, names []string) er
 		r := toolRecord{
 			Name: s.Name, Description: s.Description, Version: s.Version, Deprecated: s.Deprecated, Source: s.Provenance, Unset: t.NotConfiguredReason(),
 			EffectClass: t.Class(), Declared: s.EffectClass != "",
-			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), UndoneBy: revertMeans(s), Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Usage: s.Usage,
+			Confinement: s.Confinement, CanVerify: t.CanVerify(), CheckedBy: checks(s), CanRevert: t.CanRevert(), RevertedBy: revertMeans(s), Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Usage: s.Usage,
 			CanHold: t.Class() == effect.Deferrable || t.Class() == effect.Pivot, Needs: cli.Listed(s.Needs),
-			Input: t.InputSchema(), Digest: t.Digest(), Grade: t.Grade(), Graded: t.GradeRecord().ToPointer(), undone: revertWords(s),
+			Input: t.InputSchema(), Digest: t.Digest(), Grade: t.Grade(), Graded: t.GradeRecord().ToPointer(), reverted: revertWords(s),
 		}
 		if f.json {
 			a.WriteJSON(r)
@@ -197,7 +197,7 @@ func writeTool(p cli.Style, w io.Writer, r toolRecord) {
 	}
 	row("confined", confinementWords(r.Confinement))
 	row("checked", checkWords(r.CheckedBy))
-	row("undone", r.undone)
+	row("undone", r.reverted)
 	row("grade", gradeWords(r.Grade, r.Graded))
 	for _, n := range r.Needs {
 		row("needs", n.String())

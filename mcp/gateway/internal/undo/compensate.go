@@ -82,15 +82,15 @@ func (m Tool) Revert(ctx context.Context, rc tool.RevertContext) error {
 	}
 	repeatable := m.Entry.Compensate != nil && m.Entry.Compensate.Repeatable
 	if !repeatable {
-		done, err := m.Attempts.begin(rc.UndoKey)
+		done, err := m.Attempts.begin(rc.RevertKey)
 		if err != nil || done {
 			return err
 		}
 	}
-	a, err := m.Upstream.Call(ctx, s, back.Tool, back.Args, upstream.Facts{Meta: map[string]any{"remit.dev/undo-key": rc.UndoKey}})
+	a, err := m.Upstream.Call(ctx, s, back.Tool, back.Args, upstream.Facts{Meta: map[string]any{"remit.dev/undo-key": rc.RevertKey}})
 	switch {
 	case upstream.UnreadError(err) != nil && !repeatable: // the server rejected it unread
-		return errors.Join(err, m.Attempts.drop(rc.UndoKey))
+		return errors.Join(err, m.Attempts.drop(rc.RevertKey))
 	case err != nil && !repeatable:
 		return fmt.Errorf("%w: %w", revert.ErrRevertUnknown, err)
 	case err != nil:
@@ -100,7 +100,7 @@ func (m Tool) Revert(ctx context.Context, rc tool.RevertContext) error {
 	case repeatable:
 		return nil
 	}
-	return m.Attempts.end(rc.UndoKey)
+	return m.Attempts.end(rc.RevertKey)
 }
 
 // compensation returns the compensation that the call recorded. For a call that was

@@ -101,7 +101,7 @@ func TestVerifyOfBits(t *testing.T) {
 	changes := []verify.Change{{Resource: resource, Kind: "write", Before: version[0o600], After: version[0o640]}}
 	for bits, want := range map[os.FileMode]effect.Presence{0o600: effect.PresenceAbsent, 0o640: effect.PresenceApplied, 0o644: effect.PresencePartial} {
 		require.NoError(t, os.Chmod(path, bits))
-		got := verify.Run(t.Context(), v, verify.Subject{Phase: verify.AfterUndo, Input: []byte(input), Resources: world, Changes: changes})
+		got := verify.Run(t.Context(), v, verify.Subject{Phase: verify.AfterRevert, Input: []byte(input), Resources: world, Changes: changes})
 		require.Equal(t, want, got.Presence(), "%o: %v", bits, got.Findings())
 		got = verify.Run(t.Context(), v, verify.Subject{Phase: verify.AfterCall, Input: []byte(input), Resources: world})
 		require.Equal(t, effect.PresenceApplied, got.Presence(), "nothing was changed: it had the content")

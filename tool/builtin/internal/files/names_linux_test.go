@@ -40,7 +40,7 @@ func TestNamesThatAreNoText(t *testing.T) {
 
 	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.NoError(t, err)
-	require.Empty(t, rep.NotUndone())
+	require.Empty(t, rep.NotReverted())
 	data, err = os.ReadFile(filepath.Join(odd, "caf\xe9"))
 	require.NoError(t, err)
 	require.Equal(t, "needle", string(data))

@@ -159,13 +159,13 @@ func TestAnyCallsAreTakenBack(t *testing.T) {
 			calls()
 			rep, err := tx.RevertTo(t.Context(), "here")
 			require.NoError(t, err, "seed %d: %q", seed, log)
-			require.Empty(t, rep.NotUndone(), "seed %d: %q", seed, log)
+			require.Empty(t, rep.NotReverted(), "seed %d: %q", seed, log)
 			require.Equal(t, middle, tree(t, dir), "seed %d: %q", seed, log)
 		}
 		calls()
 		rep, err := tx.Revert(t.Context(), revert.Options{})
 		require.NoError(t, err, "seed %d: %q", seed, log)
-		require.Empty(t, rep.NotUndone(), "seed %d: %q", seed, log)
+		require.Empty(t, rep.NotReverted(), "seed %d: %q", seed, log)
 		require.Equal(t, first, tree(t, dir), "seed %d: %q", seed, log)
 		require.NoError(t, rt.Close())
 	}

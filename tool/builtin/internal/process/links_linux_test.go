@@ -40,11 +40,11 @@ func TestUndoOfLinks(t *testing.T) {
 				for range 2 {
 					rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 					require.NoError(t, err)
-					require.Empty(t, rep.NotUndone())
+					require.Empty(t, rep.NotReverted())
 					equal(t, before, listing(t, w.dir, true), "undo")
 					rep, err = w.rt.Redo(t.Context(), txn, "tester")
 					require.NoError(t, err)
-					require.Empty(t, rep.NotUndone())
+					require.Empty(t, rep.NotReverted())
 					equal(t, after, listing(t, w.dir, true), "redo")
 				}
 			})

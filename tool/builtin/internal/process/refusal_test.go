@@ -266,7 +266,7 @@ func TestForeignChangeBeforeUndo(t *testing.T) {
 	rep, err := w.s.Revert(t.Context(), txn, revert.Options{})
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
 	left := map[string]effect.Outcome{}
-	for _, i := range rep.NotUndone() {
+	for _, i := range rep.NotReverted() {
 		left[i.Resource] = i.Outcome
 	}
 	require.Equal(t, map[string]effect.Outcome{"file://workspace/a": effect.Conflict, "file://workspace/n": effect.Conflict}, left)

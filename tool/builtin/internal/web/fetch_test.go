@@ -87,8 +87,8 @@ func TestFetch(t *testing.T) {
 	invoke(t, tx, "http_fetch", tool.Args{"url": s.URL + "/items", "method": "POST", "body": `{"name":"a"}`}, tool.StatusDone)
 	rep, err := tx.Revert(t.Context(), revert.Options{})
 	require.Error(t, err)
-	require.Contains(t, rep.NotUndone()[0].Why, "has no compensation")
-	require.Len(t, rep.NotUndone(), 2, "of the PUT too, and not of what was refused or only read: %+v", rep.NotUndone())
+	require.Contains(t, rep.NotReverted()[0].Why, "has no compensation")
+	require.Len(t, rep.NotReverted(), 2, "of the PUT too, and not of what was refused or only read: %+v", rep.NotReverted())
 }
 
 // TestToolsOfCalls: what cannot be a call is refused when it is made.

@@ -85,7 +85,7 @@ func TestHeldRequests(t *testing.T) {
 			require.Equal(t, test.last, c.Phase)
 			rep, err := rt.Revert(t.Context(), tx.ID(), revert.Options{})
 			require.ErrorIs(t, err, agent.ErrPartialRevert, "what was sent stays sent, and is listed")
-			require.Len(t, rep.NotUndone(), len(rep.Items))
+			require.Len(t, rep.NotReverted(), len(rep.Items))
 			_, err = revert.Fsck(t.Context(), rt.Journal(), revert.FsckOptions{})
 			require.NoError(t, err)
 		})

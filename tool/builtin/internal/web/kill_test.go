@@ -199,7 +199,7 @@ func (s *service) recovered(t *testing.T, state string) (unknown bool) {
 			txn, err = revert.Load(t.Context(), j, txn.ID)
 			require.NoError(t, err)
 		}
-		if txn.Undoes == "" && txn.State() == revert.TxnRevertedPartial {
+		if txn.Reverts == "" && txn.State() == revert.TxnRevertedPartial {
 			unknown = true
 		}
 	}

@@ -120,7 +120,7 @@ func TestSomebodyLooked(t *testing.T) {
 		rep, err := tx.Revert(t.Context(), revert.Options{})
 		if applied {
 			require.ErrorIs(t, err, agent.ErrPartialRevert, "it has to be reverted by hand")
-			require.Equal(t, effect.Unknown, rep.NotUndone()[0].Outcome)
+			require.Equal(t, effect.Unknown, rep.NotReverted()[0].Outcome)
 		} else {
 			require.NoError(t, err, "%+v", rep)
 		}

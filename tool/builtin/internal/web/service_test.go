@@ -326,13 +326,13 @@ func TestChangedByOthers(t *testing.T) {
 			for range 2 { // here, and in a process that has the journal alone
 				rep, err := rt.Revert(t.Context(), tx.ID(), revert.Options{})
 				require.ErrorIs(t, err, agent.ErrPartialRevert)
-				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
+				require.Equal(t, effect.Conflict, rep.NotReverted()[0].Outcome, "%+v", rep)
 				// Force does not overwrite a change that the runtime could not
 				// restore.
 				rep, err = rt.Revert(t.Context(), tx.ID(), revert.Options{Force: true, By: "kim"})
 				require.ErrorIs(t, err, agent.ErrPartialRevert)
-				require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome, "%+v", rep)
-				require.Contains(t, rep.NotUndone()[0].Why, "not overwritten")
+				require.Equal(t, effect.Conflict, rep.NotReverted()[0].Outcome, "%+v", rep)
+				require.Contains(t, rep.NotReverted()[0].Why, "not overwritten")
 				left := s.state()
 				if !slices.Contains([]string{test.left}, left) {
 					require.JSONEq(t, test.left, left)

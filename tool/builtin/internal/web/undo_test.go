@@ -29,8 +29,8 @@ func callTool(t *testing.T, c builtin.Call) tool.Tool {
 	return made
 }
 
-// undone invokes one call and reverts it; meanwhile runs in between.
-func undone(t *testing.T, rt *agent.Runtime, name string, args tool.Args, meanwhile func()) (revert.Report, error) {
+// revertCalls invokes one call and reverts it; meanwhile runs in between.
+func revertCalls(t *testing.T, rt *agent.Runtime, name string, args tool.Args, meanwhile func()) (revert.Report, error) {
 	tx := begin(t, rt)
 	invoke(t, tx, name, args, tool.StatusDone)
 	require.NoError(t, tx.Commit(t.Context()))
@@ -48,7 +48,7 @@ func TestCancelledElsewhere(t *testing.T) {
 		Method: "POST", URL: s.URL + "/items", Input: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`),
 		Undo: &handle.Compensation{Item: s.URL + "/items/{id}", Method: "POST", URL: s.URL + "/items/{id}/cancel", Body: json.RawMessage(`{"why":"undone"}`)},
 	})))
-	rep, err := undone(t, rt, "one", tool.Args{"name": "a"}, nil)
+	rep, err := revertCalls(t, rt, "one", tool.Args{"name": "a"}, nil)
 	require.NoError(t, err, "%+v", rep)
 	require.JSONEq(t, `{"i1":{"id":"i1","name":"a","cancelled":true}}`, s.state())
 	require.Equal(t, "POST CANCEL", s.done())
@@ -78,7 +78,7 @@ func TestPutBackByItsService(t *testing.T) {
 		require.NoError(t, err, "%+v", rep)
 		rep, err = runtimeOf(t, s, agent.Journal(journal)).Revert(t.Context(), tx.ID(), revert.Options{})
 		require.ErrorIs(t, err, agent.ErrPartialRevert)
-		require.Equal(t, effect.Conflict, rep.NotUndone()[0].Outcome)
+		require.Equal(t, effect.Conflict, rep.NotReverted()[0].Outcome)
 		require.Contains(t, s.state(), "third")
 	}
 }
@@ -120,7 +120,7 @@ func TestUndoOfARequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, nil)
 			rt := runtimeOf(t, s)
-			rep, err := undone(t, rt, "item_create", tool.Args{"name": "a"}, func() { s.foreign(func() { test.meanwhile(s) }) })
+			rep, err := revertCalls(t, rt, "item_create", tool.Args{"name": "a"}, func() { s.foreign(func() { test.meanwhile(s) }) })
 			require.Equal(t, test.want.Clean(), err == nil, "%+v", rep)
 			var item revert.ResourceResult
 			for _, i := range rep.Items {
@@ -155,7 +155,7 @@ func TestKeysThatTellNothing(t *testing.T) {
 			invoke(t, tx, "item_create", tool.Args{"name": "a"}, tool.StatusUnknown)
 			rep, err := tx.Revert(t.Context(), revert.Options{})
 			require.ErrorIs(t, err, agent.ErrPartialRevert)
-			require.Equal(t, effect.Unknown, rep.NotUndone()[0].Outcome)
+			require.Equal(t, effect.Unknown, rep.NotReverted()[0].Outcome)
 			require.Equal(t, "POST", s.done())
 		})
 	}
@@ -260,7 +260,7 @@ func TestPreviewAndRedo(t *testing.T) {
 	require.NoError(t, err)
 	rep, err = rt.Redo(t.Context(), tx.ID(), "somebody")
 	require.ErrorIs(t, err, agent.ErrPartialRevert)
-	require.NotEmpty(t, rep.NotUndone())
+	require.NotEmpty(t, rep.NotReverted())
 	require.Equal(t, "POST DELETE", s.done())
 }
 

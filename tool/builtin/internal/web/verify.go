@@ -25,9 +25,9 @@ func lookAgain(ctx context.Context, s verify.Subject) verify.Verdict {
 		return verify.Absent("the service has it as it was before")
 	case now == last.After, last.After == "": // where the answer was lost, the world says only what it can tell
 		return verify.Applied("the service has it as the call left it")
-	case s.Phase == verify.AfterUndo && now == "absent":
+	case s.Phase == verify.AfterRevert && now == "absent":
 		return verify.Absent("the service has it no more")
-	case s.Phase == verify.AfterUndo:
+	case s.Phase == verify.AfterRevert:
 		return verify.CannotTell("the service has another version of it than the call left")
 	}
 	return verify.Partial("another client changed it after the call")
