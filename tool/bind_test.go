@@ -87,7 +87,7 @@ func TestBindRefuses(t *testing.T) {
 	for name, says := range map[string]string{
 		"Forecastweather": "method Forecastweather of *tool_test.station: there is none; did you mean ForecastWeather?",
 		"zzz":             "there is none that is exported; there are: Channels, ForecastWeather",
-		"NoContext":       "it is a func(tool_test.ask) (tool_test.told, error), want func(context.Context, In) (Out, error)",
+		"NoContext":       "it is a func(tool_test.ask) (tool_test.reply, error), want func(context.Context, In) (Out, error)",
 		"NoError":         "want func(context.Context, In)",
 		"Many":            "want func(context.Context, In)",
 		"Four":            "want func(context.Context, In)",
