@@ -26,29 +26,29 @@ type ToolCustomizer func(who perm.Principal, session perm.SessionFacts, of tool.
 // invalid, and Session.ToolHiddenReason says why.
 func CustomizeTool(name string, cut ToolCustomizer) Option {
 	return func(c *config) error {
-		switch _, twice := c.tailored[name]; {
+		switch _, twice := c.customizers[name]; {
 		case cut == nil:
-			return fmt.Errorf("the function that tailors %q is nil", name)
+			return fmt.Errorf("the function that customizes %q is nil", name)
 		case twice:
-			return fmt.Errorf("tool %q is tailored twice", name)
-		case c.tailored == nil:
-			c.tailored = map[string]ToolCustomizer{}
+			return fmt.Errorf("tool %q is customized twice", name)
+		case c.customizers == nil:
+			c.customizers = map[string]ToolCustomizer{}
 		}
-		c.tailored[name] = cut
+		c.customizers[name] = cut
 		return nil
 	}
 }
 
-// checkTailored refuses customizers of tools that do not exist or have
+// checkCustomized refuses customizers of tools that do not exist or have
 // settings.
-func (rt *Runtime) checkTailored() error {
-	for name := range rt.tailored {
+func (rt *Runtime) checkCustomized() error {
+	for name := range rt.customizers {
 		t, err := rt.Tools().Find(name)
 		switch {
 		case err != nil:
-			return fmt.Errorf("agent: to be tailored: %w", err)
+			return fmt.Errorf("agent: customize: %w", err)
 		case t.Spec().Settings != nil:
-			return fmt.Errorf("agent: tool %q cannot be tailored: it has settings, which were given to one declaration", name)
+			return fmt.Errorf("agent: tool %q cannot be customized: it has settings, which were given to one declaration", name)
 		}
 	}
 	return nil
@@ -57,14 +57,14 @@ func (rt *Runtime) checkTailored() error {
 // tools returns the current tools, customized for this session.
 func (s *Session) tools() tool.Registry {
 	all := s.rt.Tools()
-	if len(s.rt.tailored) == 0 {
+	if len(s.rt.customizers) == 0 {
 		return all
 	}
 	var tools []tool.Tool
 	for _, name := range all.Names() {
 		for i, t := range slices.Backward(all.Versions(name)) { // the newest comes last
 			if cut := s.rt.cutOf(t, i == 0); cut != nil {
-				t = s.tailor(t, cut)
+				t = s.customize(t, cut)
 			}
 			tools = append(tools, t)
 		}
@@ -79,18 +79,18 @@ func (s *Session) tools() tool.Registry {
 // cutOf returns the customizer of a tool, by name@version, or by name alone for
 // the newest version.
 func (rt *Runtime) cutOf(t tool.Tool, newest bool) ToolCustomizer {
-	if cut := rt.tailored[t.QualifiedName()]; cut != nil {
+	if cut := rt.customizers[t.QualifiedName()]; cut != nil {
 		return cut
 	}
 	if newest {
-		return rt.tailored[t.Name()]
+		return rt.customizers[t.Name()]
 	}
 	return nil
 }
 
-// tailor customizes a tool for this session. If that fails, the tool is
+// customize customizes a tool for this session. If that fails, the tool is
 // disabled and says why.
-func (s *Session) tailor(t tool.Tool, cut ToolCustomizer) tool.Tool {
+func (s *Session) customize(t tool.Tool, cut ToolCustomizer) tool.Tool {
 	labels, requires := s.state.counters.raised()
 	client := s.client
 	made, err := cutFrom(t, cut, s.Principal(), perm.SessionFacts{ID: s.id, Labels: labels, Requires: requires, Client: &client})

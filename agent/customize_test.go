@@ -59,7 +59,7 @@ func only(tickets map[string][]string) agent.ToolCustomizer {
 	}
 }
 
-func TestToolsAreTailored(t *testing.T) {
+func TestToolsAreCustomized(t *testing.T) {
 	ctx, closed := context.Background(), map[string]bool{}
 	base := closer(t, closed)
 	rt := newRuntime(t, agent.Tools(base), agent.Policy(allowAll()),
@@ -107,7 +107,7 @@ func why(t *testing.T, s *agent.Session, name string) string {
 	return text
 }
 
-func TestWhatCannotBeTailored(t *testing.T) {
+func TestWhatCannotBeCustomized(t *testing.T) {
 	ctx := context.Background()
 	base := closer(t, map[string]bool{})
 	cut := func(change func(*tool.Spec)) agent.ToolCustomizer {
@@ -134,7 +134,7 @@ func TestWhatCannotBeTailored(t *testing.T) {
 	same := cut(func(*tool.Spec) {})
 	for says, opts := range map[string][]agent.Option{
 		`no tool "nothing"`:          {agent.CustomizeTool("nothing", same)},
-		`"close_ticket" is tailored`: {agent.CustomizeTool("close_ticket", same), agent.CustomizeTool("close_ticket", same)},
+		`"close_ticket" is customized`: {agent.CustomizeTool("close_ticket", same), agent.CustomizeTool("close_ticket", same)},
 		"is nil":                     {agent.CustomizeTool("close_ticket", nil)},
 	} {
 		_, err := agent.New(append(opts, quiet(), agent.Tools(base))...)
@@ -142,8 +142,8 @@ func TestWhatCannotBeTailored(t *testing.T) {
 	}
 }
 
-// TestCallsOfATailoredToolAreUndone: by another process, where the function fails by then.
-func TestCallsOfATailoredToolAreUndone(t *testing.T) {
+// TestCallsOfACustomizedToolAreReverted: by another process, where the function fails by then.
+func TestCallsOfACustomizedToolAreReverted(t *testing.T) {
 	ctx, state, closed := context.Background(), filepath.Join(t.TempDir(), "state"), map[string]bool{}
 	var txn string
 	for life, tickets := range []map[string][]string{{"coder": {"A-1"}}, {}} {
@@ -168,8 +168,8 @@ func TestCallsOfATailoredToolAreUndone(t *testing.T) {
 	}
 }
 
-// TestAnApprovalIsOfTheTailoredTool: what was asked about another declaration does not go on.
-func TestAnApprovalIsOfTheTailoredTool(t *testing.T) {
+// TestAnApprovalIsOfTheCustomizedTool: what was asked about another declaration does not go on.
+func TestAnApprovalIsOfTheCustomizedTool(t *testing.T) {
 	ctx, tickets := context.Background(), map[string][]string{"coder": {"A-1"}}
 	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": "package remit\nask contains \"a person looks\" if input.purpose == \"run\""}})
 	rt := newRuntime(t, agent.Tools(closer(t, map[string]bool{})), agent.Policy(e), agent.SuspendForApproval(), agent.CustomizeTool("close_ticket", only(tickets)))
@@ -189,8 +189,8 @@ func TestAnApprovalIsOfTheTailoredTool(t *testing.T) {
 	require.ErrorIs(t, err, tool.ErrDenied)
 }
 
-// TestTailoringSeesTheSession: labels count from the next request on, and the newest version alone goes by its name.
-func TestTailoringSeesTheSession(t *testing.T) {
+// TestCustomizeSeesTheSession: labels count from the next request on, and the newest version alone goes by its name.
+func TestCustomizeSeesTheSession(t *testing.T) {
 	of := func(version string) tool.Tool {
 		return answering(t, "read", func(string) tool.Result { return tool.Result{Text: "x", Labels: []string{"secret"}} }, func(s *tool.Spec) { s.Version = version })
 	}

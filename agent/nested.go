@@ -169,7 +169,7 @@ func (tx *Txn) revertNested(ctx context.Context) (rep revert.Report, err error) 
 		if err := tx.closeNested(ctx); err != nil {
 			return err
 		}
-		leave, err := tx.lockForSavepoint(ctx)
+		leave, err := tx.lockToolStates(ctx)
 		if err != nil {
 			return err
 		}
@@ -183,9 +183,9 @@ func (tx *Txn) revertNested(ctx context.Context) (rep revert.Report, err error) 
 	return rep, err
 }
 
-// lockForSavepoint locks each tool state that calls of the nested transaction left.
+// lockToolStates locks each tool state that calls of the nested transaction left.
 // Concurrent calls continue, and one of them can be using the same state.
-func (tx *Txn) lockForSavepoint(ctx context.Context) (leave func(), err error) {
+func (tx *Txn) lockToolStates(ctx context.Context) (leave func(), err error) {
 	t, err := revert.Load(ctx, tx.s.rt.journal, tx.ID())
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (tx *Txn) lockForSavepoint(ctx context.Context) (leave func(), err error) {
 }
 
 // whileIdle runs fn while no nested transaction is open. If fn ends the
-// transaction, none can begin afterwards. The caller holds turn.
+// transaction, none can begin afterwards. The caller holds the lock of the transaction.
 func (tx *Txn) whileIdle(fn func() error) error {
 	if !tx.nests.close(false) {
 		return fmt.Errorf("transaction %s: %w: commit or revert it first", tx.ID(), ErrNestedOpen)

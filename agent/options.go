@@ -20,15 +20,15 @@ import (
 type Option func(*config) error
 
 type config struct {
-	services pipeline.Services
-	tools    []tool.Tool
-	roots    []rootConfig
-	journal  journal.Journal
-	schemes  []revert.Scheme
-	log      *slog.Logger
-	limits   tool.Limits
-	abandon  AbandonedAction
-	tailored map[string]ToolCustomizer
+	services    pipeline.Services
+	tools       []tool.Tool
+	roots       []rootConfig
+	journal     journal.Journal
+	schemes     []revert.Scheme
+	log         *slog.Logger
+	limits      tool.Limits
+	abandon     AbandonedAction
+	customizers map[string]ToolCustomizer
 }
 
 type rootConfig struct {

@@ -46,7 +46,7 @@ type Runtime struct {
 	register      grantRegistry
 	sessionStates sessionStates
 	abandon       AbandonedAction
-	tailored      map[string]ToolCustomizer // by name, or name@version
+	customizers   map[string]ToolCustomizer // by name, or name@version
 	state         stateFolder
 	closed        atomic.Bool
 	ledger        *callLedger // of principals, under exchange; nil: no budget needs it
@@ -67,13 +67,13 @@ func New(opts ...Option) (*Runtime, error) {
 			return nil, fmt.Errorf("agent: %w", err)
 		}
 	}
-	rt := &Runtime{services: c.services, journal: c.journal, schemes: c.schemes, log: c.log, limits: c.limits, abandon: c.abandon, tailored: c.tailored}
+	rt := &Runtime{services: c.services, journal: c.journal, schemes: c.schemes, log: c.log, limits: c.limits, abandon: c.abandon, customizers: c.customizers}
 	rt.services.Panicked = rt.panicked
 	var err error
 	if err = rt.SetTools(c.tools...); err != nil {
 		return nil, err
 	}
-	if err = rt.checkTailored(); err != nil {
+	if err = rt.checkCustomized(); err != nil {
 		return nil, err
 	}
 	if rt.services.Engine == nil {

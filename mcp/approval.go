@@ -217,7 +217,7 @@ func (c *call) redeem(ctx context.Context) (*wireResult, error) {
 	switch {
 	case err != nil || !q.waits():
 		return c.refused(errors.New("the call that this answers does not wait any more; an answer counts once")), nil
-	case held != q.claimOf(held.Alone) || !c.isOf(q):
+	case held != q.claimOf(held.Exclusive) || !c.isOf(q):
 		return c.refused(errClaim), nil
 	}
 	tx, err := c.st.session.ResumeTxn(ctx, held.Txn)
@@ -235,7 +235,7 @@ func (c *call) redeem(ctx context.Context) (*wireResult, error) {
 	if out.Status == tool.StatusPending && said != nil && said.Action == "cancel" {
 		return c.result(out), nil // the user cancelled and must not be asked again
 	}
-	return c.finish(ctx, tx, held.Alone, out)
+	return c.finish(ctx, tx, held.Exclusive, out)
 }
 
 // isOf reports whether the request repeats the call of q: the same tool, with

@@ -242,8 +242,8 @@ func TestAskedElsewhereByNow(t *testing.T) {
 	require.True(t, r.IsError)
 }
 
-// TestTailored: a tool that is made for the session is listed, asked about and run as it is made.
-func TestTailored(t *testing.T) {
+// TestCustomized: a tool that is made for the session is listed, asked about and run as it is made.
+func TestCustomized(t *testing.T) {
 	o := newOffice(t, mcp.Options{}, agent.CustomizeTool("send", func(who perm.Principal, _ perm.SessionFacts, of tool.Spec) (tool.Spec, error) {
 		of.Description = "Send a letter in the name of " + who.ID + "."
 		return of, nil

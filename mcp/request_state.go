@@ -19,20 +19,20 @@ import (
 // It grants nothing: it names the call and its approval request, and the server
 // compares each field with the call as it is then.
 type requestState struct {
-	V        int    `json:"v"`
-	Session  string `json:"session"`
-	Txn      string `json:"txn"`
-	Call     string `json:"call"`
-	Question string `json:"question"` // digest of all that the client showed
-	Tool     string `json:"tool"`     // digest of the declaration
-	Input    string `json:"input"`    // digest
-	Revision string `json:"revision"` // of the policy
-	Alone    bool   `json:"alone"`    // the transaction belongs to the call
-	Expires  int64  `json:"expires"`  // Unix milliseconds
+	V         int    `json:"v"`
+	Session   string `json:"session"`
+	Txn       string `json:"txn"`
+	Call      string `json:"call"`
+	Request   string `json:"request"` // digest of all that the client showed
+	Tool      string `json:"tool"`     // digest of the declaration
+	Input     string `json:"input"`    // digest
+	Revision  string `json:"revision"` // of the policy
+	Exclusive bool   `json:"exclusive"`    // the transaction belongs to the call
+	Expires   int64  `json:"expires"`  // Unix milliseconds
 
-	// Talk and Round identify the async call and the number of its client
+	// AsyncCall and Round identify the async call and the number of its client
 	// request. Such a state names no call.
-	AsyncCall string `json:"talk,omitempty"`
+	AsyncCall string `json:"async_call,omitempty"`
 	Round     int    `json:"round,omitempty"`
 }
 
@@ -45,8 +45,8 @@ func (q *approvalRequest) claimOf(alone bool) requestState {
 	var d perm.DecisionRecord
 	_ = json.Unmarshal(q.call.Asked.Decision, &d) // the digest of the approval request covers the revision too
 	return requestState{
-		V: claimVersion, Session: q.txn.Session, Txn: q.txn.ID, Call: q.call.Ref.Call, Question: q.call.Asked.Digest,
-		Tool: q.call.Asked.Tool.Digest, Input: q.call.Asked.InputDigest, Revision: d.Revision, Alone: alone, Expires: q.call.Asked.Expires.UnixMilli(),
+		V: claimVersion, Session: q.txn.Session, Txn: q.txn.ID, Call: q.call.Ref.Call, Request: q.call.Asked.Digest,
+		Tool: q.call.Asked.Tool.Digest, Input: q.call.Asked.InputDigest, Revision: d.Revision, Exclusive: alone, Expires: q.call.Asked.Expires.UnixMilli(),
 	}
 }
 

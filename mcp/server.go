@@ -332,6 +332,6 @@ func (s *Server) clientSessionOf(ctx context.Context, extra *sdk.RequestExtra) (
 	return nil, errNoSession
 }
 
-const tokenSession = "seat"
+const tokenSession = "session"
 
 var errNoSession = errors.New("mcp: the request belongs to no session")

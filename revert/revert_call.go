@@ -300,21 +300,21 @@ func (c *Call) maskedChanges() (all maskedChanges) {
 		var u maskedChanges
 		if strings.HasSuffix(key, record.MaskedFiles{}.Key()) && json.Unmarshal(c.Notes[key], &u) == nil {
 			all.Names, all.Changed = append(all.Names, u.Names...), append(all.Changed, u.Changed...)
-			all.Came, all.Gone, all.More = append(all.Came, u.Came...), append(all.Gone, u.Gone...), all.More+u.More
+			all.Added, all.Gone, all.More = append(all.Added, u.Added...), append(all.Gone, u.Gone...), all.More+u.More
 		}
 	}
 	return all
 }
 
 // changed reports whether a masked name is known to have changed.
-func (u maskedChanges) changed() bool { return len(u.Changed)+len(u.Came)+len(u.Gone) > 0 }
+func (u maskedChanges) changed() bool { return len(u.Changed)+len(u.Added)+len(u.Gone) > 0 }
 
 func (u maskedChanges) text() string {
 	var all []string
 	for _, some := range []struct {
 		names []string
 		mark  string
-	}{{u.Names, ""}, {u.Changed, " (changed)"}, {u.Came, " (new)"}, {u.Gone, " (gone)"}} {
+	}{{u.Names, ""}, {u.Changed, " (changed)"}, {u.Added, " (new)"}, {u.Gone, " (gone)"}} {
 		for _, name := range some.names {
 			all = append(all, name+some.mark)
 		}

@@ -273,10 +273,10 @@ func (h *FolderSnapshot) recordUntracked(ctx context.Context) error {
 	var all record.MaskedFiles
 	for _, t := range h.trees {
 		all.Names, all.Changed = append(all.Names, t.untracked.Names...), append(all.Changed, t.untracked.Changed...)
-		all.Came, all.Gone = append(all.Came, t.untracked.Came...), append(all.Gone, t.untracked.Gone...)
+		all.Added, all.Gone = append(all.Added, t.untracked.Added...), append(all.Gone, t.untracked.Gone...)
 	}
 	left := 8 // names: enough for a sentence
-	for _, some := range []*[]string{&all.Changed, &all.Came, &all.Gone, &all.Names} {
+	for _, some := range []*[]string{&all.Changed, &all.Added, &all.Gone, &all.Names} {
 		slices.Sort(*some)
 		keep := min(left, len(*some))
 		all.More += len(*some) - keep

@@ -87,7 +87,7 @@ func (t *folderCopy) compareMasked(after map[string]fileStamp) (u record.MaskedF
 	for name, is := range after {
 		to := &u.Names
 		if was, there := t.masked[name]; !there {
-			to = &u.Came
+			to = &u.Added
 		} else if was != is {
 			to = &u.Changed
 		}

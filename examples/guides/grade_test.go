@@ -43,7 +43,7 @@ var release = func() tool.Tool {
 // guide: guides/grade.md
 func TestGrade(t *testing.T) {
 	r := reverttest.Test(t, release, provenance.CrashUndoable, reverttest.Config{
-		World: func(*reverttest.Wire) (reverttest.TestEnv, error) {
+		NewEnv: func(*reverttest.Wire) (reverttest.TestEnv, error) {
 			return reverttest.TestEnv{Files: map[string]string{"VERSION": "1.0"}}, nil
 		},
 		Inputs: []any{"1.1"},
@@ -202,7 +202,7 @@ func newTestEnv(w *reverttest.Wire) (reverttest.TestEnv, error) {
 func TestGradeOfAService(t *testing.T) {
 	post, err := newTool(newFake(nil))
 	require.NoError(t, err)
-	reverttest.Test(t, post, provenance.Compensable, reverttest.Config{World: newTestEnv, Inputs: []any{"news"}, Seed: 1, Runs: 60})
+	reverttest.Test(t, post, provenance.Compensable, reverttest.Config{NewEnv: newTestEnv, Inputs: []any{"news"}, Seed: 1, Runs: 60})
 }
 
 // recordedFailure records the message with which a test would have failed.
@@ -244,6 +244,6 @@ func TestGradeStory(t *testing.T) {
 		}))
 	require.NoError(t, err)
 	out := &recordedFailure{TB: t}
-	reverttest.Test(out, twice, provenance.CrashUndoable, reverttest.Config{World: shelf, Inputs: []any{"new"}, Seed: 1, Runs: 300})
+	reverttest.Test(out, twice, provenance.CrashUndoable, reverttest.Config{NewEnv: shelf, Inputs: []any{"new"}, Seed: 1, Runs: 300})
 	require.Equal(t, want, out.text+"\n")
 }

@@ -244,7 +244,7 @@ func startWithURLs(ctx context.Context, rt *agent.Runtime, who perm.Principal, p
 	return s, err
 }
 
-func TestTailor(t *testing.T) {
+func TestCustomize(t *testing.T) {
 	closeTicket, err := tool.Create("close_ticket", "Closes a ticket.", func(_ context.Context, in string) (string, error) { return "closed " + in, nil }, tool.Pure())
 	require.NoError(t, err)
 	ticketsOf := func(id string) ([]string, error) { return map[string][]string{"coder": {"A-1"}}[id], nil }

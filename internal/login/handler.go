@@ -22,16 +22,16 @@ import (
 // gateway.Options.Authorize. It renews tokens and never starts a login: a
 // config.LoginError says that a user must log in.
 func (s Store) Handler(server, url string) auth.OAuthHandler {
-	return &handler{store: s, server: server, url: url, renewal: make(chan struct{}, 1), shut: make(chan struct{})}
+	return &handler{store: s, server: server, url: url, renewalLock: make(chan struct{}, 1), shut: make(chan struct{})}
 }
 
 type handler struct {
 	store       Store
 	server, url string
 
-	renewal chan struct{} // serializes renewals
-	shut    chan struct{} // closed: no more renewals
-	once    sync.Once
+	renewalLock chan struct{} // serializes renewals
+	shut        chan struct{} // closed: no more renewals
+	once        sync.Once
 }
 
 // Close waits for a running renewal, as its result would be lost with the
@@ -39,7 +39,7 @@ type handler struct {
 func (h *handler) Close() error {
 	h.once.Do(func() {
 		close(h.shut)
-		h.renewal <- struct{}{}
+		h.renewalLock <- struct{}{}
 	})
 	return nil
 }
@@ -51,16 +51,16 @@ func (h *handler) begin() (end func(), err error) {
 	select {
 	case <-h.shut:
 		return nil, errShut
-	case h.renewal <- struct{}{}:
+	case h.renewalLock <- struct{}{}:
 	}
 	unlock, err := h.store.holding(h.server, h.url)
 	if err != nil {
-		<-h.renewal
+		<-h.renewalLock
 		return nil, err
 	}
 	return func() {
 		unlock()
-		<-h.renewal
+		<-h.renewalLock
 	}, nil
 }
 

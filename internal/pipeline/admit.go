@@ -74,7 +74,7 @@ func (l *Pipeline) admit(ctx context.Context, req Request) (admitted, *tool.Outc
 	if req.resumed != nil && req.resumed.Asked != nil {
 		before = req.resumed.Asked.Replaced
 	}
-	a.pass = l.newPass(req.Turn, before)
+	a.pass = l.newFilterRun(req.Turn, before)
 	return a, nil
 }
 

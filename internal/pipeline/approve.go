@@ -307,7 +307,7 @@ func (l *Pipeline) askedRecord(p permitted, ask ctxperm.ApprovalRequest, limit t
 	body := &record.Asked{
 		Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision, During: p.during,
 		Class: p.class, Declared: spec(p.tool).EffectClass != "",
-		Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(limit), Askers: l.processChains(p), Replaced: p.pass.replacements(),
+		Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(limit), Processes: l.processChains(p), Replaced: p.pass.replacements(),
 		Approvals: p.before,
 	}
 	if p.program != nil {
@@ -326,7 +326,7 @@ const maxProcessChains = 16
 // before. This process is last.
 func (l *Pipeline) processChains(p permitted) (all []json.RawMessage) {
 	if p.resume != nil && p.resume.Asked != nil {
-		all = slices.Clone(p.resume.Asked.Askers)
+		all = slices.Clone(p.resume.Asked.Processes)
 	}
 	own, err := canon.Canonicalize(l.p.ProcessChain, canon.DefaultLimits()) // the recorded ones are canonical
 	same := func(known json.RawMessage) bool { return bytes.Equal(known, own) }

@@ -25,7 +25,7 @@ const (
 // filterCall implements filter.Call.
 type filterCall struct {
 	p    *permitted
-	pass *filterRun
+	run  *filterRun
 	hook hook
 
 	answer   *tool.Result
@@ -36,9 +36,9 @@ type filterCall struct {
 
 func (f *filterCall) ID() string { return f.p.id }
 
-func (f *filterCall) Txn() string { return f.pass.line.p.Recorder.Txn() }
+func (f *filterCall) Txn() string { return f.run.line.p.Recorder.Txn() }
 
-func (f *filterCall) Session() string { return f.pass.line.p.Recorder.Session() }
+func (f *filterCall) Session() string { return f.run.line.p.Recorder.Session() }
 
 func (f *filterCall) Tool() tool.Tool { return f.p.tool }
 
@@ -56,20 +56,20 @@ func (f *filterCall) Decision() perm.DecisionRecord {
 			return *d
 		}
 	}
-	if f.pass.refused != nil {
-		return f.p.redaction.record(decided(f.pass.refused))
+	if f.run.refused != nil {
+		return f.p.redaction.record(decided(f.run.refused))
 	}
 	return f.p.redaction.decision(f.p.decision)
 }
 
-func (f *filterCall) Principal() perm.Principal { return f.pass.line.p.Principal.Clone() }
+func (f *filterCall) Principal() perm.Principal { return f.run.line.p.Principal.Clone() }
 
 func (f *filterCall) Labels() []string {
-	labels, _ := f.pass.line.p.Facts.Labels()
+	labels, _ := f.run.line.p.Facts.Labels()
 	return slices.Clone(labels)
 }
 
-func (f *filterCall) Turn() int { return f.pass.turn }
+func (f *filterCall) Turn() int { return f.run.turn }
 
 func (f *filterCall) BatchPosition() (index, count int) {
 	return f.p.batch.Index, max(f.p.batch.Count, 1)
@@ -79,11 +79,11 @@ func (f *filterCall) Released() bool { return f.p.released != nil }
 
 func (f *filterCall) Resumed() bool { return f.p.resume != nil }
 
-func (f *filterCall) Now() time.Time { return f.pass.line.p.Host.Now() }
+func (f *filterCall) Now() time.Time { return f.run.line.p.Host.Now() }
 
-func (f *filterCall) Properties() *sync.Map { return &f.pass.properties }
+func (f *filterCall) Properties() *sync.Map { return &f.run.properties }
 
-func (f *filterCall) SessionProperties() *sync.Map { return f.pass.line.properties() }
+func (f *filterCall) SessionProperties() *sync.Map { return f.run.line.properties() }
 
 func (f *filterCall) Answer(r tool.Result) { f.answer = &r }
 
@@ -91,7 +91,7 @@ func (f *filterCall) Replace(input any) { f.input, f.replaces = input, true }
 
 func (f *filterCall) EndLoop(why string) {
 	if f.hook != hookEnded {
-		f.pass.endLoop(why)
+		f.run.endLoop(why)
 	}
 }
 

@@ -47,7 +47,7 @@ type filterRun struct {
 // maxEnds bounds the reason to end a loop, in bytes.
 const maxEnds = 1 << 10
 
-func (l *Pipeline) newPass(turn int, before []record.Replacement) *filterRun {
+func (l *Pipeline) newFilterRun(turn int, before []record.Replacement) *filterRun {
 	if len(l.p.Filters) == 0 {
 		if before == nil {
 			return nil
@@ -157,7 +157,7 @@ func (l *Pipeline) filter(ctx context.Context, p permitted) (filtered, *tool.Out
 
 // before calls Before of one filter.
 func (l *Pipeline) before(ctx context.Context, f filter.Filter, p permitted) (seen *filterCall, err error) {
-	seen = &filterCall{p: &p, pass: p.pass, hook: hookBefore}
+	seen = &filterCall{p: &p, run: p.pass, hook: hookBefore}
 	if f.Before == nil {
 		return seen, nil
 	}
@@ -274,7 +274,7 @@ func (l *Pipeline) deliver(ctx context.Context, e executed) delivered {
 // after shows a result to one filter and accepts the result that it returns.
 func (l *Pipeline) after(ctx context.Context, f filter.Filter, e executed, now []byte) (next []byte, err error) {
 	p := e.permitted
-	seen := &filterCall{p: &p, pass: p.pass, hook: hookAfter}
+	seen := &filterCall{p: &p, run: p.pass, hook: hookAfter}
 	r, err := runAfter(ctx, f, seen, cloneResult(now))
 	switch {
 	case err != nil:
@@ -331,7 +331,7 @@ func (ps *filterRun) over(ctx context.Context, o tool.Outcome, v *redaction) too
 			name, hook = "denied", f.Denied
 		}
 		if hook != nil && (i < ps.reached || o.Status == tool.StatusDenied) {
-			l.runObserver(f.Name, name, func() { hook(ctx, &filterCall{p: &ps.now, pass: ps, hook: hookEnded}, cloneOutcome(o)) })
+			l.runObserver(f.Name, name, func() { hook(ctx, &filterCall{p: &ps.now, run: ps, hook: hookEnded}, cloneOutcome(o)) })
 		}
 	}
 	return o

@@ -98,7 +98,7 @@ func (l *Pipeline) hold(ctx context.Context, f filtered, back func()) *tool.Outc
 func (l *Pipeline) Release(ctx context.Context, c *revert.Call, turn int) tool.Outcome {
 	p := permitted{admitted: admitted{
 		id: c.Ref.Call, input: c.Held.Input, digest: c.Held.InputDigest, redaction: &redaction{input: c.Held.Input, known: l.known, pointers: c.Held.Redacted},
-		sums: c.Held.Counts, released: c.Held, doubt: c.Phase == revert.PhaseUnknown, seq: c.Held.Sequence, pass: l.newPass(turn, c.Held.Replaced),
+		sums: c.Held.Counts, released: c.Held, doubt: c.Phase == revert.PhaseUnknown, seq: c.Held.Sequence, pass: l.newFilterRun(turn, c.Held.Replaced),
 	}, key: c.Held.Key, approval: c.Held.Approval}
 	p.counted = l.p.Facts.Reserve(p.id, c.Held.Tool.Name, p.sums)
 	status := tool.StatusUnknown

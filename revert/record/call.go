@@ -81,7 +81,7 @@ type Asked struct {
 	// requests of the call, each with its parent processes, oldest first; see
 	// internal/lineage. A person who resumes a call asks its next request, so
 	// the newest asker alone does not identify the agent.
-	Askers []json.RawMessage `json:"askers,omitempty"`
+	Processes []json.RawMessage `json:"askers,omitempty"`
 	// During is set if the call asked while it ran. It runs again after the
 	// approval, or, if its start is on record, it still runs and waits.
 	During bool `json:"during,omitempty"`
@@ -215,7 +215,7 @@ type PostVersions struct {
 type MaskedFiles struct {
 	Names   []string `json:"names,omitempty"`   // masked before and after the call; the content of a listed folder can differ
 	Changed []string `json:"changed,omitempty"` // other processes may have changed them too
-	Came    []string `json:"came,omitempty"`
+	Added   []string `json:"came,omitempty"`
 	Gone    []string `json:"gone,omitempty"`
 	More    int      `json:"more,omitempty"` // number of names that are not listed
 }

@@ -29,7 +29,7 @@ func Example() {
 		return
 	}
 	r, err := reverttest.Grade(release, reverttest.Config{
-		World: func(*reverttest.Wire) (reverttest.TestEnv, error) {
+		NewEnv: func(*reverttest.Wire) (reverttest.TestEnv, error) {
 			return reverttest.TestEnv{Files: map[string]string{"VERSION": "1.0"}}, nil
 		},
 		Inputs: []any{"1.1"},

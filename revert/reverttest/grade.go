@@ -17,9 +17,9 @@ const kitVersion = 1
 
 // Config is the input of Grade.
 type Config struct {
-	// World returns a new test environment, the same each time. It is called
+	// NewEnv returns a new test environment, the same each time. It is called
 	// for every run.
-	World func(*Wire) (TestEnv, error)
+	NewEnv func(*Wire) (TestEnv, error)
 	// Inputs are the calls to try: each a tool.Args, raw JSON, or a string for
 	// a free-form tool. Each must succeed in a new environment.
 	Inputs []any
@@ -76,8 +76,8 @@ func Grade(t tool.Tool, c Config) (Result, error) {
 	switch {
 	case t.IsZero():
 		return res, errors.New("reverttest: the zero Tool cannot be graded")
-	case c.World == nil:
-		return res, errors.New("reverttest: Config.World is missing: it makes what the tool acts on")
+	case c.NewEnv == nil:
+		return res, errors.New("reverttest: Config.NewEnv is missing: it makes what the tool acts on")
 	case len(c.Inputs) == 0:
 		return res, errors.New("reverttest: Config.Inputs is empty: nothing would be tried")
 	}
@@ -108,7 +108,7 @@ type grading struct {
 func (g *grading) all() error {
 	for i, args := range g.config.Inputs {
 		c := &inputRuns{
-			tool: g.tool, input: i, args: args, make: g.config.World, seed: g.config.Seed,
+			tool: g.tool, input: i, args: args, make: g.config.NewEnv, seed: g.config.Seed,
 			verifies: g.tool.Verifier().IsPresent(), idempotent: g.tool.Spec().Hints.Idempotent,
 		}
 		if err := g.input(c); err != nil {

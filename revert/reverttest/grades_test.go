@@ -251,7 +251,7 @@ func TestGrades(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := reverttest.Config{World: textStores(strings.Contains(name, "late"), !strings.Contains(name, "idempotent")), Inputs: []any{"new"}, Seed: 1, Runs: 300}
+			c := reverttest.Config{NewEnv: textStores(strings.Contains(name, "late"), !strings.Contains(name, "idempotent")), Inputs: []any{"new"}, Seed: 1, Runs: 300}
 			r, err := reverttest.Grade(tt.tool, c)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, r.Grade, "%v", r.Against)
@@ -289,7 +289,7 @@ func TestMemory(t *testing.T) {
 	one, err := forgetful()
 	require.NoError(t, err)
 	world := textStores(false, true)
-	r, err := reverttest.Grade(one, reverttest.Config{Inputs: []any{"new"}, World: func(w *reverttest.Wire) (reverttest.TestEnv, error) {
+	r, err := reverttest.Grade(one, reverttest.Config{Inputs: []any{"new"}, NewEnv: func(w *reverttest.Wire) (reverttest.TestEnv, error) {
 		made, err := world(w)
 		made.Tool = forgetful
 		made.Process = func() ([]agent.Option, error) { return nil, nil }

@@ -34,7 +34,7 @@ func (w *watched) Logf(format string, args ...any) {
 // TestTest checks that a grade below the wanted one fails the test, with a
 // command that repeats the finding.
 func TestTest(t *testing.T) {
-	c := reverttest.Config{World: textStores(false, true), Inputs: []any{"new"}, Seed: 1}
+	c := reverttest.Config{NewEnv: textStores(false, true), Inputs: []any{"new"}, Seed: 1}
 	forgets := made(t, "forgets", both, effect.Reversible, tool.RevertWith("1", back("a")))
 	w := &watched{TB: t}
 	r := reverttest.Test(w, forgets, provenance.Compensable, c)
@@ -99,13 +99,13 @@ func TestRefused(t *testing.T) {
 		c    reverttest.Config
 		why  string
 	}{
-		"no tool":       {tool.Tool{}, reverttest.Config{World: world, Inputs: []any{"x"}}, "the zero Tool"},
-		"no world":      {honest, reverttest.Config{Inputs: []any{"x"}}, "Config.World is missing"},
-		"no input":      {honest, reverttest.Config{World: world}, "Config.Inputs is empty"},
-		"a bad input":   {honest, reverttest.Config{World: world, Inputs: []any{tool.Args{"x": 1}}}, "should work in a fresh world, and ended invalid"},
-		"no effect":     {made(t, "none", both, effect.Reversible, tool.RevertWith("1", back("a", "b"))), reverttest.Config{World: empty(world), Inputs: []any{"new"}}, "changes anything"},
-		"no such run":   {honest, reverttest.Config{World: world, Inputs: []any{"x"}, Only: "nonsense"}, "names no run"},
-		"no such fault": {honest, reverttest.Config{World: world, Inputs: []any{"x"}, Only: "0/x-died"}, "names no fault"},
+		"no tool":       {tool.Tool{}, reverttest.Config{NewEnv: world, Inputs: []any{"x"}}, "the zero Tool"},
+		"no environment":{honest, reverttest.Config{Inputs: []any{"x"}}, "Config.NewEnv is missing"},
+		"no input":      {honest, reverttest.Config{NewEnv: world}, "Config.Inputs is empty"},
+		"a bad input":   {honest, reverttest.Config{NewEnv: world, Inputs: []any{tool.Args{"x": 1}}}, "should work in a fresh world, and ended invalid"},
+		"no effect":     {made(t, "none", both, effect.Reversible, tool.RevertWith("1", back("a", "b"))), reverttest.Config{NewEnv: empty(world), Inputs: []any{"new"}}, "changes anything"},
+		"no such run":   {honest, reverttest.Config{NewEnv: world, Inputs: []any{"x"}, Only: "nonsense"}, "names no run"},
+		"no such fault": {honest, reverttest.Config{NewEnv: world, Inputs: []any{"x"}, Only: "0/x-died"}, "names no fault"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := reverttest.Grade(tt.tool, tt.c)

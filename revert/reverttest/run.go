@@ -275,7 +275,7 @@ func (p *process) runtime(life int) (*agent.Runtime, error) {
 			return nil, err
 		}
 		if made.Digest() != of.Digest() {
-			return nil, errors.New("World.Tool makes another tool than the one that is graded")
+			return nil, errors.New("NewEnv makes another tool than the one that is graded")
 		}
 		if of, err = wrapped(made); err != nil {
 			return nil, err

@@ -156,8 +156,8 @@ func (d *Disk) notify(what string) {
 	}
 }
 
-// Die ends every process that has the disk open: nothing is lost.
-func (d *Disk) Die() {
+// Crash ends every process that has the disk open: nothing is lost.
+func (d *Disk) Crash() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.writers)

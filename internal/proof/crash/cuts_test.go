@@ -39,8 +39,8 @@ func (c cut) kind() string {
 // happen applies the cut to a world.
 func (c cut) happen(w *simState) {
 	if !c.power {
-		w.disk.Die()
-		w.journal.Die()
+		w.disk.Crash()
+		w.journal.Crash()
 		return
 	}
 	keep, half := make([]bool, len(c.keep)), -1

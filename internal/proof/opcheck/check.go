@@ -203,7 +203,7 @@ func (c *checker) done() {
 			if foreign[e.Resource] > touched[[2]string{e.Txn, e.Resource}] {
 				delete(last, e.Resource)
 			}
-		case Doubted: // its changes after an outside actor's content may have come later
+		case EffectUnknown: // its changes after an outside actor's content may have come later
 			for at, place := range touched {
 				if at[0] == e.Txn && place > left[at[1]] {
 					delete(last, at[1])

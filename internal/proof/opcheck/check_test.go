@@ -121,10 +121,10 @@ func TestCheck(t *testing.T) {
 			outsideLeft("a", "F"), kept, touched("t", "a"), left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), seen("a", "F"),
 		}, opcheck.ClaimDone},
 		{"done, and somebody came after, who knows how far", events{
-			left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), touched("u", "a"), {Kind: opcheck.Doubted, Txn: "u"}, seen("a", "B"),
+			left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), touched("u", "a"), {Kind: opcheck.EffectUnknown, Txn: "u"}, seen("a", "B"),
 		}, ""},
 		{"done, and somebody got nowhere before, who knows how far", events{
-			touched("u", "a"), left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), {Kind: opcheck.Doubted, Txn: "u"}, seen("a", "B"),
+			touched("u", "a"), left("t", "c", "a", "C"), done("t", "c"), ended("t", opcheck.Committed), {Kind: opcheck.EffectUnknown, Txn: "u"}, seen("a", "B"),
 		}, opcheck.ClaimDone},
 		{"not committed", events{left("t", "c", "a", "C"), done("t", "c"), seen("a", "B")}, ""},
 		{"not said to be done", events{left("t", "c", "a", "C"), ended("t", opcheck.Committed), seen("a", "B")}, ""},

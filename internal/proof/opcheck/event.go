@@ -26,7 +26,7 @@ const (
 	EffectReverted // the effect of a call on a resource is reverted: Txn, Call, Resource; no resource: all of them, in services too
 	RedoStarted    // a redo of a transaction begins: Txn
 	Taking         // a record says that the revert of an ended transaction begins: Txn
-	Doubted        // the effect of a call is unknown where its transaction touched something: Txn
+	EffectUnknown  // the effect of a call is unknown where its transaction touched something: Txn
 
 	// Crashes.
 	Recovered // the journal's first N records recovered: N; Text is the error, if any

@@ -34,7 +34,7 @@ func Example() {
 		}
 		return n
 	}
-	store.Die()
+	store.Crash()
 	fmt.Println("after the death of its process:", count())
 	store.Cut(store.Pending())
 	fmt.Println("after a power cut:", count())

@@ -110,8 +110,8 @@ func (s *Store) Lose(owner string) {
 	s.lost[owner] = true
 }
 
-// Die ends every process that has the journal open. Nothing is lost.
-func (s *Store) Die() {
+// Crash ends every process that has the journal open. Nothing is lost.
+func (s *Store) Crash() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.alive)

@@ -224,7 +224,7 @@ func (w *simState) recordResult(out tool.Outcome) {
 		}
 	case tool.StatusUnknown:
 		w.note("unknown call", out.Call)
-		w.say(opcheck.Event{Kind: opcheck.Doubted, Txn: out.Txn})
+		w.say(opcheck.Event{Kind: opcheck.EffectUnknown, Txn: out.Txn})
 	default:
 	}
 }

@@ -222,7 +222,7 @@ func (w *simState) accepted(b journal.Batch, owner string) {
 				w.say(opcheck.Event{Kind: opcheck.Touched, Txn: e.Header.Txn, Resource: resource})
 			}
 		case record.KindUnknown:
-			w.say(opcheck.Event{Kind: opcheck.Doubted, Txn: e.Header.Txn})
+			w.say(opcheck.Event{Kind: opcheck.EffectUnknown, Txn: e.Header.Txn})
 		case record.KindBegun:
 			w.began(e.Header.Txn, e.Body)
 		default:

@@ -22,7 +22,7 @@ func CheckApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error 
 	for _, c := range calls {
 		var askers []json.RawMessage
 		if c.Asked != nil {
-			askers = c.Asked.Askers
+			askers = c.Asked.Processes
 		}
 		if s.allowed(askers) {
 			continue

@@ -135,9 +135,9 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 	default:
 		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
 	}
-	if r.Asker != "" && r.State != "interrupted" {
+	if r.Process != "" && r.State != "interrupted" {
 		ended := ", which has ended: once the call is answered, " + at.Hint("resume", r.Call) + " lets it go on, with the --policy, --database and --services that the run had"
-		row("process", r.Asker+map[bool]string{true: ended, false: ", which goes on with it"}[r.OwnerGone])
+		row("process", r.Process+map[bool]string{true: ended, false: ", which goes on with it"}[r.OwnerGone])
 	}
 	if r.Diff != "" {
 		row("wants", "to change:")

@@ -35,7 +35,7 @@ type PendingRecord struct {
 	State     string          `json:"state"`              // waits, approved, denied, expired, interrupted
 	By        string          `json:"by,omitempty"`       // who answered
 	Earlier   string          `json:"earlier,omitempty"`  // earlier approvals of the call, in words
-	Asker     string          `json:"asker,omitempty"`    // name and number of the process that asked
+	Process   string          `json:"asker,omitempty"`    // name and number of the process that asked
 	OwnerGone bool            `json:"owner_gone"`         // that process has ended
 	Diff      string          `json:"diff,omitempty"`     // change of the files as they are now
 	Note      string          `json:"note,omitempty"`     // what diff lacks, and why
@@ -63,8 +63,8 @@ func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Jou
 	}
 	r.Reasons = cli.Listed(render.DecisionOf(&d).Reasons)
 	var asked lineage.AskingProcess
-	if first := w.Call.Asked.Askers; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
-		r.Asker = fmt.Sprintf("%s (process %d)", asked.Processes[0].Name, asked.Processes[0].PID)
+	if first := w.Call.Asked.Processes; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
+		r.Process = fmt.Sprintf("%s (process %d)", asked.Processes[0].Name, asked.Processes[0].PID)
 	}
 	what := approval.Preview{Patch: w.Call.Asked.Preview}
 	if w.Call.Asked.Purpose == "" {

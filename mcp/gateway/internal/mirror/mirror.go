@@ -35,15 +35,15 @@ type Mirror struct {
 	pins     *pin.Store
 	attempts *undo.Attempts
 
-	rebuild chan struct{} // serializes rebuilds
-	seen    atomic.Pointer[Snapshot]
-	warned  map[string]bool // entries with warnings about missing tools; only a rebuild uses it
+	rebuildLock chan struct{} // serializes rebuilds
+	seen        atomic.Pointer[Snapshot]
+	warned      map[string]bool // entries with warnings about missing tools; only a rebuild uses it
 }
 
 // New returns a mirror that is empty until the first Rebuild. Attempts records
 // the compensations that were sent.
 func New(o Options, servers []*upstream.Upstream, pins *pin.Store, attempts *undo.Attempts) *Mirror {
-	return &Mirror{Options: o, servers: servers, pins: pins, attempts: attempts, rebuild: make(chan struct{}, 1), warned: map[string]bool{}}
+	return &Mirror{Options: o, servers: servers, pins: pins, attempts: attempts, rebuildLock: make(chan struct{}, 1), warned: map[string]bool{}}
 }
 
 // Snapshot holds all tools at one time.
@@ -62,8 +62,8 @@ func (m *Mirror) Current() *Snapshot { return m.seen.Load() }
 // Rebuild makes the mirror of what the servers declare now, and reports
 // changes.
 func (m *Mirror) Rebuild() error {
-	m.rebuild <- struct{}{}
-	defer func() { <-m.rebuild }()
+	m.rebuildLock <- struct{}{}
+	defer func() { <-m.rebuildLock }()
 	b := builder{m: m, mirror: &Snapshot{Listings: map[string]json.RawMessage{}, Upstreams: map[string]*upstream.Upstream{}, Names: map[string]string{}}, taken: map[string]string{}, prompts: map[string]string{}}
 	for _, t := range m.OtherTools {
 		b.taken[naming.Likeness(t.Name())] = t.Name()

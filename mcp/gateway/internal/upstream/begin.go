@@ -18,7 +18,7 @@ const mostBegun = 3
 // Begin returns the connection for a call, and the exclusive use of a server in
 // the sandbox. If it returns an error, nothing was sent to the server.
 func (u *Upstream) Begin(ctx context.Context, tc ctxperm.ToolContext, limit time.Duration) (*Conn, *process.ServerCall, error) {
-	early, cancel := withStartTimeout(ctx, limit)
+	early, cancel := withWaitTimeout(ctx, limit)
 	defer cancel()
 	for n := 1; ; n++ {
 		s, err := u.Session(early)

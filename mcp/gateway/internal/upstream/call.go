@@ -121,7 +121,7 @@ func (u *Upstream) send(ctx context.Context, s *Conn, f *wire.InFlightCall, w wi
 		r.Meta = nil
 	}
 	err := s.Exchange.Client(s.cs, w).Send(ctx, c, w, r)
-	object, refusal := c.Caught()
+	object, refusal := c.Received()
 	switch { // a response counts even if the SDK cannot parse it
 	case refusal != nil:
 		return wire.Result{}, u.Requests.PageRequired(ctx, f, refusal)

@@ -164,7 +164,7 @@ func (s *Conn) page(ctx context.Context, k definition.Kind, cursor string) (page
 	default:
 		_, err = s.cs.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 	}
-	list, refusal := c.Caught()
+	list, refusal := c.Received()
 	switch {
 	case refusal != nil:
 		return nil, "", refusal

@@ -35,21 +35,21 @@ func (u *Upstream) Session(ctx context.Context) (*Conn, error) {
 	return nil, &unavailableError{server: u.Server.Name, err: fmt.Errorf("it was started %s ago and has not answered: %w", waited, context.Cause(ctx))}
 }
 
-// minStartTimeout bounds how long before its deadline a call stops waiting for a
+// maxWaitMargin bounds how long before its deadline a call stops waiting for a
 // server.
-const minStartTimeout = time.Second
+const maxWaitMargin = time.Second
 
 var errNoTime = errors.New("the call has no more time")
 
-// withStartTimeout returns a context that ends a while before the timeout of a call. A
+// withWaitTimeout returns a context that ends a while before the timeout of a call. A
 // call that still waits for its server has no effect; one that times out may
 // have any. Zero means the default of the runtime, which is longer than a
 // start.
-func withStartTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+func withWaitTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, limit-min(limit/4, minStartTimeout), errNoTime)
+	return context.WithTimeoutCause(ctx, limit-min(limit/4, maxWaitMargin), errNoTime)
 }
 
 // wait waits for the end of an attempt, and reports whether it has ended.

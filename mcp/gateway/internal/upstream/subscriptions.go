@@ -86,7 +86,7 @@ func (u *Upstream) subscribe(ctx context.Context, s *Conn, uri string) error {
 		kept = context.AfterFunc(ctx, func() { _ = s.cs.Unsubscribe(context.WithoutCancel(ctx), &sdk.UnsubscribeParams{URI: uri}) })
 	}
 	err := s.cs.Subscribe(ctx, &sdk.SubscribeParams{URI: uri})
-	if _, said := c.Caught(); said != nil {
+	if _, said := c.Received(); said != nil {
 		return said
 	}
 	if !kept() {

@@ -43,7 +43,7 @@ func (w *httpTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
-	b := &bodyReader{ReadCloser: resp.Body, flights: w.flights, whole: w.whole, flood: w.flood, of: of, release: release, catch: responseSlotOf(of)}
+	b := &bodyReader{ReadCloser: resp.Body, flights: w.flights, whole: w.whole, flood: w.flood, of: of, release: release, slot: responseSlotOf(of)}
 	b.events = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 	resp.Body = b
 	return resp, nil

@@ -20,7 +20,7 @@ type bodyReader struct {
 	flood   func(why error)
 	of      context.Context //nolint:containedctx // context of the caller, without the connection's
 	release func()          // call it when the request has ended
-	catch   *ResponseSlot   // nil: no caller waits
+	slot    *ResponseSlot   // nil: no caller waits
 	events  bool
 	idle    idleMessageCounter
 	seen    []byte // of the current message
@@ -99,14 +99,14 @@ func (b *bodyReader) event(event []byte) []byte {
 	id := ""
 	var of *InFlightCall
 	switch {
-	case b.catch == nil:
+	case b.slot == nil:
 		id = b.flights.sole()
-	case b.catch.of == nil:
+	case b.slot.of == nil:
 		b.message(data)
 		return event
 	default:
 		b.message(data)
-		of, id = b.catch.of, b.catch.of.id
+		of, id = b.slot.of, b.slot.of.id
 	}
 	if bytes.Contains(data, []byte(methodLog)) {
 		b.flights.relayMessage(of, data)
@@ -132,9 +132,9 @@ func (b *bodyReader) message(data []byte) {
 	switch {
 	case json.Unmarshal(data, &m) != nil:
 	case m.Error != nil:
-		b.catch.refuse(m.Error)
+		b.slot.refuse(m.Error)
 	case m.Result != nil:
-		b.catch.drain(m.Result)
+		b.slot.setResult(m.Result)
 	}
 }
 
@@ -150,7 +150,7 @@ func (b *bodyReader) readWhole(p []byte) (int, error) {
 		case len(b.seen) > maxMessage:
 			b.err = errLong
 		case b.err == nil:
-			if b.catch != nil {
+			if b.slot != nil {
 				b.message(b.seen)
 			}
 			b.ready, b.err = b.seen, io.EOF

@@ -176,7 +176,7 @@ func (t *interceptConn) read(ctx context.Context) (jsonrpc.Message, error) {
 	if errors.As(resp.Error, &said) {
 		c.refuse(said)
 	} else {
-		c.drain(resp.Result)
+		c.setResult(resp.Result)
 	}
 	if c.of != nil { // a later request belongs to another call
 		t.flights.Remove(c.of)

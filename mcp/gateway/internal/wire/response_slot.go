@@ -34,7 +34,7 @@ func responseSlotOf(ctx context.Context) *ResponseSlot {
 	return c
 }
 
-func (c *ResponseSlot) drain(result json.RawMessage) {
+func (c *ResponseSlot) setResult(result json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.result = bytes.Clone(result)
@@ -46,8 +46,8 @@ func (c *ResponseSlot) refuse(e *jsonrpc.Error) {
 	c.refusal = e
 }
 
-// Caught returns the result, or the error response.
-func (c *ResponseSlot) Caught() (json.RawMessage, *jsonrpc.Error) {
+// Received returns the result, or the error response.
+func (c *ResponseSlot) Received() (json.RawMessage, *jsonrpc.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.result, c.refusal

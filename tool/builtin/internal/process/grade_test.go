@@ -100,7 +100,7 @@ func TestGrades(t *testing.T) {
 	runs := 0
 	for _, one := range append(process.Tools(), process.ToolsOf("sh")[1]) {
 		require.NotEmpty(t, inputs[one.Name()], one.Name())
-		r := reverttest.Test(t, one, provenance.CrashUndoable, reverttest.Config{World: world, Inputs: []any{inputs[one.Name()]}, Seed: 1, Runs: statcheck.Size(8, 150)})
+		r := reverttest.Test(t, one, provenance.CrashUndoable, reverttest.Config{NewEnv: world, Inputs: []any{inputs[one.Name()]}, Seed: 1, Runs: statcheck.Size(8, 150)})
 		all, runs = append(all, r), runs+r.Runs
 	}
 	reverttest.SaveGrades(t, "grades.json", all...)

@@ -95,7 +95,7 @@ func TestGrades(t *testing.T) {
 		}, nil
 	}
 	fetch := builtin.Tools()[0]
-	r := reverttest.Test(t, fetch, provenance.NotUndoable, reverttest.Config{World: world, Inputs: []any{tool.Args{"url": server.URL + "/items/old", "method": "DELETE"}}})
+	r := reverttest.Test(t, fetch, provenance.NotUndoable, reverttest.Config{NewEnv: world, Inputs: []any{tool.Args{"url": server.URL + "/items/old", "method": "DELETE"}}})
 	reverttest.SaveGrades(t, "grades.json", r)
 	runs, graded := r.Runs, 1
 	for _, call := range []struct {
@@ -114,7 +114,7 @@ func TestGrades(t *testing.T) {
 			if one.Name() != call.name {
 				continue
 			}
-			r := reverttest.Test(t, one, call.want, reverttest.Config{World: world, Inputs: []any{call.args}, Seed: 1, Runs: statcheck.Size(15, 400)})
+			r := reverttest.Test(t, one, call.want, reverttest.Config{NewEnv: world, Inputs: []any{call.args}, Seed: 1, Runs: statcheck.Size(15, 400)})
 			require.Equal(t, call.want, r.Grade)
 			runs, graded = runs+r.Runs, graded+1
 		}
