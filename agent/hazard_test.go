@@ -250,9 +250,9 @@ func TestShownIsWhatWasJournaled(t *testing.T) {
 	require.Equal(t, `{"amount": 100}`, string(journaled.Parts[0].Data))
 }
 
-// TestVerifyProvesWithTheWorld: the Verify of a trusted call that failed may look
+// TestVerifyProvesAFailedCall: the Verify of a trusted call that failed may look
 // at the call's resources, and what it finds decides.
-func TestVerifyProvesWithTheWorld(t *testing.T) {
+func TestVerifyProvesAFailedCall(t *testing.T) {
 	look := func(ctx context.Context, s verify.Subject) verify.Verdict {
 		if s.Resources == nil {
 			return verify.CannotTell("no world")

@@ -136,9 +136,9 @@ func TestKilledWhileItAsks(t *testing.T) {
 	}
 }
 
-// TestAnswerToTheDead: a call that waited where it was, in a process that is gone, takes
+// TestAnswerAfterTheProcessDied: a call that waited where it was, in a process that is gone, takes
 // no answer, also before anything is recovered.
-func TestAnswerToTheDead(t *testing.T) {
+func TestAnswerAfterTheProcessDied(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "ws"), 0o700))
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWhileItAsks$")

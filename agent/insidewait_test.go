@@ -249,10 +249,10 @@ func TestNobodyAnswersInTime(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidInsideLasts checks that the journal holds an approval request
+// TestAnswersInsideLast checks that the journal holds an approval request
 // of a running call durably before the runtime reports it. An approval is
 // durable before it has an effect.
-func TestWhatIsSaidInsideLasts(t *testing.T) {
+func TestAnswersInsideLast(t *testing.T) {
 	j := &watchedJournal{Journal: journal.Memory()}
 	asksForE := agent.Policy(perm.EngineFunc(func(ctx context.Context, r perm.Request) (perm.Decision, error) {
 		r.Access.Dynamic = r.Access.Dynamic && r.Access.Resource.Path == "e"

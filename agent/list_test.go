@@ -60,8 +60,8 @@ func TestAToolThatCannotBeDecidedAboutIsNotListed(t *testing.T) {
 	require.Equal(t, []string{"fetch"}, callIDLocks(shown))
 }
 
-// TestForesee: what a call would meet is told by its input, as the call itself would be decided, and nothing is recorded.
-func TestForesee(t *testing.T) {
+// TestForecast: what a call would meet is told by its input, as the call itself would be decided, and nothing is recorded.
+func TestForecast(t *testing.T) {
 	ctx := context.Background()
 	e := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": `package remit
 hide contains "kept quiet" if input.call.args == "hidden"

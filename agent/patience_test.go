@@ -80,8 +80,8 @@ func TestSecondWriterWaits(t *testing.T) {
 	}
 }
 
-// TestPatienceEnds: at the deadline the holder is named, and nothing was done.
-func TestPatienceEnds(t *testing.T) {
+// TestWaitEndsAtTheDeadline: at the deadline the holder is named, and nothing was done.
+func TestWaitEndsAtTheDeadline(t *testing.T) {
 	dir := workspace(t)
 	synctest.Test(t, func(t *testing.T) {
 		rt := filesOn(t, dir, agent.Limits(tool.Limits{ClaimTimeout: time.Minute}))

@@ -71,9 +71,9 @@ func TestSensitiveInErrors(t *testing.T) {
 	require.NotEmpty(t, said)
 }
 
-// TestDeniedIsHeard: a filter is told of a call that is denied before it came to it, by the policy or by a filter
+// TestFiltersSeeDeniedCalls: a filter is told of a call that is denied before it came to it, by the policy or by a filter
 // before it, and knows who asked for what; the log has a line for it.
-func TestDeniedIsHeard(t *testing.T) {
+func TestFiltersSeeDeniedCalls(t *testing.T) {
 	ctx, heard := context.Background(), []string{}
 	never := perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
 		if strings.Contains(string(r.Call.Args), "never") {

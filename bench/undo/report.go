@@ -28,7 +28,7 @@ type sum struct {
 	runs, exact, inTime, falsely, reported int
 	foreign, lost, left, doubled, refused  int
 	stored                                 int64
-	worked, undoing                        time.Duration
+	worked, revertTime                     time.Duration
 }
 
 func sums(all []result, way string) (s sum) {
@@ -49,7 +49,7 @@ func sums(all []result, way string) (s sum) {
 		add(&s.refused, r.noEffect)
 		s.foreign, s.lost, s.left, s.doubled = s.foreign+r.foreign, s.lost+r.lost, s.left+min(r.left, 1), s.doubled+r.doubled
 		s.stored += r.stored
-		s.worked, s.undoing = s.worked+r.worked, s.undoing+r.undoing
+		s.worked, s.revertTime = s.worked+r.worked, s.revertTime+r.revertTime
 	}
 	return s
 }
@@ -84,7 +84,7 @@ func table(all []result) string {
 	for _, m := range []struct {
 		what string
 		get  func(r result) time.Duration
-	}{{"time of the steps, median", func(r result) time.Duration { return r.worked }}, {"time of the undo, median", func(r result) time.Duration { return r.undoing }}} {
+	}{{"time of the steps, median", func(r result) time.Duration { return r.worked }}, {"time of the undo, median", func(r result) time.Duration { return r.revertTime }}} {
 		text += "| " + m.what
 		for _, way := range names(all) {
 			text += fmt.Sprintf(" | %d ms", median(all, way, m.get).Milliseconds())
@@ -157,7 +157,7 @@ func (r result) cell() string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
 	}
-	return fmt.Sprintf("%s<br>%s, %d + %d ms", strings.Join(parts, ", "), bytesOf(r.stored), r.worked.Milliseconds(), r.undoing.Milliseconds())
+	return fmt.Sprintf("%s<br>%s, %d + %d ms", strings.Join(parts, ", "), bytesOf(r.stored), r.worked.Milliseconds(), r.revertTime.Milliseconds())
 }
 
 const head = `# Undo benchmark

@@ -32,19 +32,19 @@ type scenario struct {
 type result struct {
 	scenario, method, claim string
 
-	messages []string // of each step
-	exact    bool     // the world is as expected
-	inTime   bool     // and so are the times of files
-	foreign  int      // another actor's items that changed
-	lost     int      // effects that should be present and are not
-	left     int      // effects that should be absent, or other items, that differ from before
-	doubled  int      // objects of the service beyond one for each step
-	falsely  bool     // it reported that all was undone
-	stored   int64    // bytes of its stored data
-	worked   time.Duration
-	undoing  time.Duration
-	wrong    []string
-	noEffect bool // the steps had no effect
+	messages   []string // of each step
+	exact      bool     // the world is as expected
+	inTime     bool     // and so are the times of files
+	foreign    int      // another actor's items that changed
+	lost       int      // effects that should be present and are not
+	left       int      // effects that should be absent, or other items, that differ from before
+	doubled    int      // objects of the service beyond one for each step
+	falsely    bool     // it reported that all was undone
+	stored     int64    // bytes of its stored data
+	worked     time.Duration
+	revertTime time.Duration
+	wrong      []string
+	noEffect   bool // the steps had no effect
 }
 
 // try runs a scenario in a new world.
@@ -72,7 +72,7 @@ func try(s scenario, c methodFactory, dir string) (r result, err error) {
 	r.stored = size(w.store)
 	began := time.Now()
 	r.claim = t.takeBack()
-	r.undoing = time.Since(began)
+	r.revertTime = time.Since(began)
 	return r, t.judge()
 }
 

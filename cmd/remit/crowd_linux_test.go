@@ -36,12 +36,12 @@ import (
 // mostMemory is what the server may take at its peak, however many come.
 const mostMemory = 512 << 20
 
-// TestCrowd has many sessions at once on one server, in both ways of the protocol. Each has a secret, a folder and a model of what
+// TestManySessions has many sessions at once on one server, in both ways of the protocol. Each has a secret, a folder and a model of what
 // it did; one in twenty is somebody who tries to get at what is the others'. No answer may hold anything of another
 // session, each attempt is refused in the way that it should be, what everybody did stands as they did it, and when all have left
 // the server has no goroutine and no descriptor more than before they came. With REMIT_LONG it is 1,000 sessions with 100 calls
 // each. REMIT_SEED repeats a run.
-func TestCrowd(t *testing.T) {
+func TestManySessions(t *testing.T) {
 	for _, through := range []string{"serve", "gateway"} {
 		t.Run(through, func(t *testing.T) {
 			if !statcheck.Whole() {

@@ -23,11 +23,11 @@ func TestTutorialHoldsTheTool(t *testing.T) {
 	require.NoError(t, err)
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial", "first-tool.md"))
 	require.NoError(t, err)
-	_, rest, ok := strings.Cut(string(program), "// notePair writes")
+	_, rest, ok := strings.Cut(string(program), "// newNoteTool writes")
 	require.True(t, ok)
 	function, _, ok := strings.Cut(rest, "\n}\n")
 	require.True(t, ok)
-	require.Contains(t, string(page), "```go\n// notePair writes"+function+"\n}\n```\n")
+	require.Contains(t, string(page), "```go\n// newNoteTool writes"+function+"\n}\n```\n")
 }
 
 // TestRunAfterRun checks that each run reverts what an earlier one left open,

@@ -77,7 +77,7 @@ var transcripts = map[string]func(*place){
 	"guides/recover.md":        killedRun,
 	"guides/approval.md":       unattended,
 
-	"tutorial/first-gateway.md": setBaselines,
+	"tutorial/first-gateway.md": substitutePrograms,
 
 	recipesPage: prepareRecipes,
 }

@@ -145,8 +145,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestFuss: a server that changes what it declares again and again is listened to less and less.
-func TestFuss(t *testing.T) {
+// TestRepeatedListChanges: a server that changes what it declares again and again is listened to less and less.
+func TestRepeatedListChanges(t *testing.T) {
 	var lists []string
 	for i := range 6 {
 		lists = append(lists, strings.Replace(oneTool, `"name":"x"`, fmt.Sprintf(`"name":"x%d"`, i), 1)+` THEN {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)

@@ -94,8 +94,8 @@ func TestReportsBeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// TestDeafServer: a server that reads nothing any more ends no later than the time of each call, and holds up no end of the gateway.
-func TestDeafServer(t *testing.T) {
+// TestServerThatReadsNothing: a server that reads nothing any more ends no later than the time of each call, and holds up no end of the gateway.
+func TestServerThatReadsNothing(t *testing.T) {
 	h := newGatewaySetup(t)
 	h.open(map[string]string{"s": h.scripted(oneTool, "tools/call DEAF")},
 		`{"s": {"tools": {"x": {"effectClass": "pivot", "timeout": "1s"}}}}`)

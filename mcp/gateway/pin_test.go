@@ -233,9 +233,9 @@ func TestChangeBeforeConfirmation(t *testing.T) {
 	require.Eventually(t, func() bool { return h.gateway.ServerStatuses()[0].Tools == 2 }, time.Minute, time.Millisecond)
 }
 
-// TestAcceptedIsWhatIsTold: a server that changes what it declares while it is accepted has nothing accepted but what whoever accepts is
+// TestAcceptedIsWhatIsReported: a server that changes what it declares while it is accepted has nothing accepted but what whoever accepts is
 // told of.
-func TestAcceptedIsWhatIsTold(t *testing.T) {
+func TestAcceptedIsWhatIsReported(t *testing.T) {
 	changes := func(after string) []string {
 		list := func(more string) string {
 			return `tools/list {"jsonrpc":"2.0","id":ID,"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}` + more + `]}}`

@@ -95,7 +95,7 @@ func TestNoOutcomeLooksLikeASuccessUnlessItIsOne(t *testing.T) {
 	}
 }
 
-func TestABlankTextIsSaid(t *testing.T) {
+func TestABlankTextIsReported(t *testing.T) {
 	for _, f := range Formats() {
 		a := adapter(t, f)
 		call := read(t, a, goldens[f].body)[:1]

@@ -128,7 +128,7 @@ func TestNullsOfStrictModeAreTakenAway(t *testing.T) {
 	require.Equal(t, `{"a":null,"r":""}`, string(calls[0].Input))
 }
 
-func TestWhatAFormatCannotSayIsTold(t *testing.T) {
+func TestWhatAFormatCannotSayIsReported(t *testing.T) {
 	input := `{"type":"object","$schema":"https://json-schema.org/draft/2020-12/schema","title":"T","properties":{
 		"a":{"type":"string","pattern":"^(?i)x","format":"color","minLength":2,"default":"x","description":"A."},
 		"b":{"$ref":"#/$defs/B","description":"B.","minProperties":1},"c":{"oneOf":[{"const":1},{"const":true}]},"d":{"$ref":"#/$defs/B"}},
@@ -206,7 +206,7 @@ func TestOllamaReadsOfTheArgumentsAsAWholeInTheToolsDescription(t *testing.T) {
 }
 
 // OpenAI wants the type of a constant said, which the constant says by itself.
-func TestOpenAIsStrictModeIsToldTheTypeOfAConstant(t *testing.T) {
+func TestOpenAIsStrictModeGetsTheTypeOfAConstant(t *testing.T) {
 	a, why := strictly(t, OpenAIChat, `{"type":"object","required":["a","b","c"],"properties":{
 		"a":{"enum":["x",null]},"b":{"const":2},"c":{"type":["boolean"],"description":"C."}}}`)
 	require.Empty(t, why)

@@ -16,7 +16,7 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 )
 
-func TestSameSeedSameWorld(t *testing.T) {
+func TestSameSeedSameRun(t *testing.T) {
 	trace := func(seed uint64) (out []string) {
 		h := hosttest.New(seed)
 		for range 5 {

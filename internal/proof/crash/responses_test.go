@@ -15,9 +15,9 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// TestTold checks that a power failure does not remove the result of a call
+// TestReportedIsDurable checks that a power failure does not remove the result of a call
 // that a client knows, or a label for data that the session may have seen.
-func TestTold(t *testing.T) {
+func TestReportedIsDurable(t *testing.T) {
 	think := func(t *testing.T, _ *agent.Runtime, s *agent.Session) tool.Status {
 		return asked(t, s, "think")
 	}

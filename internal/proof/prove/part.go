@@ -34,7 +34,7 @@ func parts() []part {
 		{"programs", "random programs in the sandbox, reverted, redone and reverted again", []string{"-run", "^TestRandomPrograms", "./internal/proof/randprog"}, 2},
 		{"grades", "built-in tools in the fault kit for tool authors", []string{"-run", "^TestGrades$", "./tool/builtin/...", "./revert/reverttest"}, 5},
 		{"git", "random sequences of git commands in the sandbox, reverted and redone", []string{"-run", "^TestGit$", "./internal/proof/gitrun"}, 1},
-		{"sessions", "1,000 MCP sessions at once on one server, some of them hostile", []string{"-run", "^TestCrowd$", "./cmd/remit"}, 2},
+		{"sessions", "1,000 MCP sessions at once on one server, some of them hostile", []string{"-run", "^TestManySessions$", "./cmd/remit"}, 2},
 		{"load", "64 clients for ten minutes on a gateway with servers that break down and a retention of a minute", []string{"-run", "^TestLoad$", "./cmd/remit"}, 1},
 		{"mutants", "seeded bugs, each shown to the tests", []string{"-run", "^TestSeededBugs$", "./internal/proof/mutation"}, 1},
 	}

@@ -151,7 +151,7 @@ func TestDuration(t *testing.T) {
 	require.Equal(t, map[string]string{"": "2 6", "failed": "1 3"}, sums)
 }
 
-func TestNothingIsToldToNobody(t *testing.T) { run(t, otel.Telemetry{}, "ok", "fail") }
+func TestNothingIsSentWithoutAClient(t *testing.T) { run(t, otel.Telemetry{}, "ok", "fail") }
 
 // The filter stands first, so that its span is around the others.
 func Example() {

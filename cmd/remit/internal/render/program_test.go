@@ -11,9 +11,9 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
-// TestWhatAProgramSaid: people see every note, and no text controls the
+// TestOutputOfAProgram: people see every note, and no text controls the
 // terminal. The output of another tool is not that of a program.
-func TestWhatAProgramSaid(t *testing.T) {
+func TestOutputOfAProgram(t *testing.T) {
 	e, is := ProgramOf(json.RawMessage(`{"json":{"exit_code":-1,"signal":"killed","stdout":"a\u001b[2J\n\n","stderr":"` + strings.Repeat("x", 300) + `","sandbox":"strict",
 		"dropped":7,"survivors":2,"left_out":["workspace/p: a pipe"],"restrictions":[{"rule":"hidden","text":".env is hidden"}]},"text":"…"}`))
 	require.True(t, is)

@@ -151,9 +151,9 @@ func TestModeAndContent(t *testing.T) {
 	require.Equal(t, "1 two 1", string(data))
 }
 
-// TestVerifyLooksAtTheWorld: each Verify is asked about a world in which the
+// TestVerifyChecksTheFiles: each Verify is asked about a world in which the
 // effect is there, and one in which it is not.
-func TestVerifyLooksAtTheWorld(t *testing.T) {
+func TestVerifyChecksTheFiles(t *testing.T) {
 	ctx := context.Background()
 	tools := byName()
 	for _, tc := range []struct {

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// setBaselines replaces the programs from npm that the tutorial on the gateway
+// substitutePrograms replaces the programs from npm that the tutorial on the gateway
 // uses. It also lets the journal accept approvals.
-func setBaselines(p *place) {
+func substitutePrograms(p *place) {
 	program, err := os.Executable()
 	require.NoError(p.t, err)
 	files := map[string]string{
