@@ -28,6 +28,7 @@ func suites() []suite {
 	return []suite{
 		{"decide", decisions},
 		{"call", calls},
+		{"growth", growth},
 		{"write", writes},
 		{"durable", durables},
 		{"recover", recoveries},
@@ -54,7 +55,7 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, write, durable, recover, spawn, rows, trees, costs, gateway")
+	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, growth, write, durable, recover, spawn, rows, trees, costs, gateway")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	rounds := flag.Int("rounds", 7, "how often each thing has its turn")
 	turn := flag.Duration("turn", 250*time.Millisecond, "how long a turn lasts")
