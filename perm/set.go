@@ -35,11 +35,11 @@ func NewSet(accesses ...ResourceAccess) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	var s Set
-	for _, r := range rules {
-		s = s.add(clause{all: []rule{r}})
+	clauses := make([]clause, len(rules))
+	for i, r := range rules {
+		clauses[i] = clause{all: []rule{r}}
 	}
-	return s, nil
+	return setOf(clauses), nil
 }
 
 // Except returns s without the given accesses and without all that they match.
@@ -49,14 +49,17 @@ func (s Set) Except(accesses ...ResourceAccess) (Set, error) {
 	if err != nil {
 		return Set{}, err
 	}
-	var rest Set
+	if len(rules) == 0 {
+		return s, nil
+	}
+	var rest []clause
 	for _, c := range s.clauses {
 		c.except = append(slices.Clone(c.except), rules...)
 		if c, ok := c.simplify(); ok {
-			rest = rest.add(c)
+			rest = append(rest, c)
 		}
 	}
-	return rest, nil
+	return setOf(rest), nil
 }
 
 // Allows reports whether s holds one exact access. It is false for an invalid
@@ -130,15 +133,14 @@ func (s *Set) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &lists); err != nil {
 		return fmt.Errorf("not a valid set: %w", err)
 	}
-	var read Set
+	clauses := make([]clause, len(lists))
 	for i, texts := range lists {
-		c, err := parseClause(texts)
-		if err != nil {
+		var err error
+		if clauses[i], err = parseClause(texts); err != nil {
 			return fmt.Errorf("not a valid set: list %d: %w", i+1, err)
 		}
-		read = read.add(c)
 	}
-	*s = read
+	*s = setOf(clauses)
 	return nil
 }
 
@@ -157,15 +159,23 @@ func (s Set) covers(asked rule) bool {
 	return slices.ContainsFunc(s.clauses, func(c clause) bool { return c.covers(asked) })
 }
 
-// add returns s with c, unless s already has it.
-func (s Set) add(c clause) Set {
-	if slices.ContainsFunc(s.clauses, c.same) {
-		return s
+// setOf returns the set of clauses, each of them once. A large set is made for
+// the tools of a whole runtime, so it does not compare all with all.
+func setOf(clauses []clause) Set {
+	kept := make([]clause, 0, len(clauses))
+	seen := make(map[string][]int, len(clauses)) // by the text of the first rule
+	for _, c := range clauses {
+		text := c.all[0].pattern.text
+		if slices.ContainsFunc(seen[text], func(i int) bool { return kept[i].same(c) }) {
+			continue
+		}
+		seen[text] = append(seen[text], len(kept))
+		kept = append(kept, c)
 	}
-	return Set{clauses: append(slices.Clip(s.clauses), c)}
+	return Set{clauses: slices.Clip(kept)}
 }
 
-// addWidest is add without clauses that another one makes superfluous, so that
+// addWidest returns s with c, without clauses that another one makes superfluous, so that
 // repeated narrowing does not grow the set.
 func (s Set) addWidest(c clause) Set {
 	if slices.ContainsFunc(s.clauses, func(d clause) bool { return d.coversClause(c) }) {
