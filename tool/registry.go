@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/remit-dev/remit/internal/suggest"
 	"github.com/remit-dev/remit/perm"
@@ -24,6 +25,7 @@ type Registry struct {
 	tools   map[string][]Tool // by name, newest first
 	names   []string          // sorted
 	retired map[retiredKey]Tool
+	grant   func() (perm.Set, error) // once; nil: no tools
 }
 
 // retiredKey identifies a retired tool. Reverting needs only the newest
@@ -54,6 +56,13 @@ func NewRegistry(tools ...Tool) (Registry, error) {
 			return Registry{}, err
 		}
 	}
+	r.grant = sync.OnceValues(func() (perm.Set, error) {
+		var all []perm.ResourceAccess
+		for _, t := range r.All() {
+			all = append(all, t.RequiredAccesses()...)
+		}
+		return perm.NewSet(all...)
+	})
 	return r, nil
 }
 
@@ -113,11 +122,10 @@ func (r Registry) All() []Tool {
 // Grant returns the union of the needs of all tools. It is the default grant of
 // a root session.
 func (r Registry) Grant() (perm.Set, error) {
-	var all []perm.ResourceAccess
-	for _, t := range r.All() {
-		all = append(all, t.RequiredAccesses()...)
+	if r.grant == nil {
+		return perm.Set{}, nil
 	}
-	return perm.NewSet(all...)
+	return r.grant()
 }
 
 // replacing returns the registry as the successor of an older one. The tools of
