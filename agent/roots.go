@@ -46,8 +46,11 @@ func openRoots(h host.Host, configs []rootConfig) (roots, error) {
 }
 
 // warnOfRoots logs tools whose files are below a missing root, because each of
-// their calls fails.
+// their calls fails. It does so once for each set of tools.
 func (rt *Runtime) warnOfRoots() {
+	if now := rt.tools.Load(); rt.warnedOf.Swap(now) == now {
+		return
+	}
 	have := rt.roots.byName()
 	for _, t := range rt.Tools().All() {
 		for _, need := range t.Spec().Needs {

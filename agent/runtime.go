@@ -34,7 +34,8 @@ var internals = toolaccess.Of[tool.Tool, tool.Spec, tool.Registry, tool.RevertCo
 type Runtime struct {
 	services      pipeline.Services // what the pipelines of all sessions share
 	tools         atomic.Pointer[tool.Registry]
-	exchange      sync.Mutex // never held across a wait; guards the change of tools, the ledger and the retention
+	warnedOf      atomic.Pointer[tool.Registry] // warnOfRoots has logged its tools
+	exchange      sync.Mutex                    // never held across a wait; guards the change of tools, the ledger and the retention
 	journal       journal.Journal
 	schemes       []revert.Scheme
 	roots         roots

@@ -40,9 +40,14 @@ func (st *sessionState) turn() int { return max(int(st.requests.Load())-1, 0) }
 // sessionStates holds the states that are in use. Others are rebuilt from the
 // journal.
 type sessionStates struct {
-	mu sync.Mutex // never held across a wait
-	of map[string]weak.Pointer[sessionState]
+	mu    sync.Mutex // never held across a wait
+	of    map[string]weak.Pointer[sessionState]
+	sweep int // the size at which the next keep looks for states that are gone
 }
+
+// minSweep is how many states sessionStates holds before it looks for some that
+// are gone.
+const minSweep = 64
 
 func (s *sessionStates) get(id string) *sessionState {
 	s.mu.Lock()
@@ -60,10 +65,13 @@ func (s *sessionStates) keep(id string, st *sessionState) *sessionState {
 	if s.of == nil {
 		s.of = map[string]weak.Pointer[sessionState]{}
 	}
-	for old, p := range s.of {
-		if p.Value() == nil {
-			delete(s.of, old)
+	if len(s.of) >= s.sweep { // at twice the size that the last sweep left, so each new state pays for few others
+		for old, p := range s.of {
+			if p.Value() == nil {
+				delete(s.of, old)
+			}
 		}
+		s.sweep = 2*len(s.of) + minSweep
 	}
 	s.of[id] = weak.Make(st)
 	return st
