@@ -15,7 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// RootError is returned by Undo, Preview and Redo if all that they would change
+// RootError is returned by Revert, Preview and Redo if all that they would change
 // lies in folders that are not where the record has them. Nothing was done
 // then. MovedRoot says where the folders are. The error is also returned if
 // another state folder holds the original records and no root of them is named.

@@ -50,7 +50,7 @@ func Tools(tools ...tool.Tool) Option {
 func Root(name, path string) Option { return rootOption(name, path, false) }
 
 // MovedRoot is Root, and asserts that every recorded root of that name is at
-// path now: moved, copied, or restored from a backup. Without it Undo, Redo,
+// path now: moved, copied, or restored from a backup. Without it Revert, Redo,
 // Preview, Diff and Recover look for the folder that a session's record names,
 // and refuse another one. The version tokens of files still protect each path:
 // if the content is not what the call left, the path has a conflict. The report

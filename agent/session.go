@@ -71,7 +71,7 @@ func (s *Session) begin(ctx context.Context, late bool) (*Txn, error) {
 
 // CheckValid returns an error, which is tool.ErrDenied, if the grant of the session
 // was revoked or has expired. Another process can revoke the grant of a root
-// session: Begin and Stands check for that, and calls do not. An error that is
+// session: Begin and CheckValid check for that, and calls do not. An error that is
 // not tool.ErrDenied says that the journal could not be read.
 func (s *Session) CheckValid(ctx context.Context) error {
 	if _, shared := s.rt.journal.(interface{ Dir() string }); shared {

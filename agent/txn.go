@@ -139,7 +139,7 @@ func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, er
 // that call. The transaction is then open and takes no other call. Committing
 // again continues with that call if it is known to have had no effect or if its
 // tool is idempotent, and otherwise after it. Revert drops the unreleased calls
-// and reverts the rest, as far as possible. Undo of the call removes it from
+// and reverts the rest, as far as possible. Reverting the call removes it from
 // the queue.
 func (tx *Txn) Commit(ctx context.Context) error {
 	if tx.managed {
