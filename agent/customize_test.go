@@ -133,9 +133,9 @@ func TestWhatCannotBeCustomized(t *testing.T) {
 	}
 	same := cut(func(*tool.Spec) {})
 	for says, opts := range map[string][]agent.Option{
-		`no tool "nothing"`:          {agent.CustomizeTool("nothing", same)},
+		`no tool "nothing"`:            {agent.CustomizeTool("nothing", same)},
 		`"close_ticket" is customized`: {agent.CustomizeTool("close_ticket", same), agent.CustomizeTool("close_ticket", same)},
-		"is nil":                     {agent.CustomizeTool("close_ticket", nil)},
+		"is nil":                       {agent.CustomizeTool("close_ticket", nil)},
 	} {
 		_, err := agent.New(append(opts, quiet(), agent.Tools(base))...)
 		require.ErrorContains(t, err, says)

@@ -10,16 +10,16 @@ import (
 
 // Retain starts pruning in the background, until Close: it deletes the revert
 // data of transactions that are past retention; see Prune. It returns at once.
-// It prunes beside calls, every eighth of keep.Keep, at most once a second and
+// It prunes beside calls, every eighth of keep.MaxAge, at most once a second and
 // at least once an hour. Several runtimes on one journal take turns. The log
 // names what could not be deleted, and the next round tries again. Default:
 // nothing is deleted.
 func (rt *Runtime) Retain(keep revert.Retention) error {
 	switch {
 	case keep.MaxAge < 0 || keep.KeepLast < 0:
-		return errors.New("agent: retention: Keep and Last must not be negative")
+		return errors.New("agent: retention: MaxAge and KeepLast must not be negative")
 	case keep.DryRun:
-		return errors.New("agent: retention: Dry drops nothing; call Prune for it")
+		return errors.New("agent: retention: DryRun drops nothing; call Prune for it")
 	}
 	rt.exchange.Lock()
 	defer rt.exchange.Unlock()
