@@ -38,3 +38,14 @@ func (rt *Runtime) AmountOf(ctx context.Context, call string) (string, error) {
 
 // MaxUserURLs is how many URLs a session can be given.
 const MaxUserURLs = maxUserURLs
+
+// SessionStates returns how many states of sessions the runtime holds, also
+// those that are gone and were not looked for yet.
+func SessionStates(rt *Runtime) int {
+	rt.sessionStates.mu.Lock()
+	defer rt.sessionStates.mu.Unlock()
+	return len(rt.sessionStates.of)
+}
+
+// SameState reports whether two sessions share their counters and limits.
+func SameState(a, b *Session) bool { return a.state == b.state }

@@ -48,11 +48,12 @@ func openRoots(h host.Host, configs []rootConfig) (roots, error) {
 // warnOfRoots logs tools whose files are below a missing root, because each of
 // their calls fails. It does so once for each set of tools.
 func (rt *Runtime) warnOfRoots() {
-	if now := rt.tools.Load(); rt.warnedOf.Swap(now) == now {
+	now := rt.tools.Load()
+	if rt.warnedOf.Swap(now) == now {
 		return
 	}
 	have := rt.roots.byName()
-	for _, t := range rt.Tools().All() {
+	for _, t := range now.All() {
 		for _, need := range t.Spec().Needs {
 			p, err := perm.ParsePattern(need.Resource)
 			if err != nil || p.Kind() != perm.KindFile {
