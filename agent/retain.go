@@ -10,8 +10,8 @@ import (
 
 // Retain starts pruning in the background, until Close: it deletes the revert
 // data of transactions that are past retention; see Prune. It returns at once.
-// It prunes beside calls, every eighth of keep.MaxAge, at most once a second and
-// at least once an hour. Several runtimes on one journal take turns. The log
+// It prunes beside calls, at intervals of an eighth of keep.MaxAge: at most once
+// a second and at least once an hour. Several runtimes on one journal take turns. The log
 // names what could not be deleted, and the next round tries again. Default:
 // nothing is deleted.
 func (rt *Runtime) Retain(keep revert.Retention) error {

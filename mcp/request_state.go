@@ -23,12 +23,12 @@ type requestState struct {
 	Session   string `json:"session"`
 	Txn       string `json:"txn"`
 	Call      string `json:"call"`
-	Request   string `json:"request"` // digest of all that the client showed
-	Tool      string `json:"tool"`     // digest of the declaration
-	Input     string `json:"input"`    // digest
-	Revision  string `json:"revision"` // of the policy
-	Exclusive bool   `json:"exclusive"`    // the transaction belongs to the call
-	Expires   int64  `json:"expires"`  // Unix milliseconds
+	Request   string `json:"request"`   // digest of all that the client showed
+	Tool      string `json:"tool"`      // digest of the declaration
+	Input     string `json:"input"`     // digest
+	Revision  string `json:"revision"`  // of the policy
+	Exclusive bool   `json:"exclusive"` // the transaction belongs to the call
+	Expires   int64  `json:"expires"`   // Unix milliseconds
 
 	// AsyncCall and Round identify the async call and the number of its client
 	// request. Such a state names no call.

@@ -99,13 +99,13 @@ func TestRefused(t *testing.T) {
 		c    reverttest.Config
 		why  string
 	}{
-		"no tool":       {tool.Tool{}, reverttest.Config{NewEnv: world, Inputs: []any{"x"}}, "the zero Tool"},
-		"no environment":{honest, reverttest.Config{Inputs: []any{"x"}}, "Config.NewEnv is missing"},
-		"no input":      {honest, reverttest.Config{NewEnv: world}, "Config.Inputs is empty"},
-		"a bad input":   {honest, reverttest.Config{NewEnv: world, Inputs: []any{tool.Args{"x": 1}}}, "should work in a fresh world, and ended invalid"},
-		"no effect":     {made(t, "none", both, effect.Reversible, tool.RevertWith("1", back("a", "b"))), reverttest.Config{NewEnv: empty(world), Inputs: []any{"new"}}, "changes anything"},
-		"no such run":   {honest, reverttest.Config{NewEnv: world, Inputs: []any{"x"}, Only: "nonsense"}, "names no run"},
-		"no such fault": {honest, reverttest.Config{NewEnv: world, Inputs: []any{"x"}, Only: "0/x-died"}, "names no fault"},
+		"no tool":        {tool.Tool{}, reverttest.Config{NewEnv: world, Inputs: []any{"x"}}, "the zero Tool"},
+		"no environment": {honest, reverttest.Config{Inputs: []any{"x"}}, "Config.NewEnv is missing"},
+		"no input":       {honest, reverttest.Config{NewEnv: world}, "Config.Inputs is empty"},
+		"a bad input":    {honest, reverttest.Config{NewEnv: world, Inputs: []any{tool.Args{"x": 1}}}, "should work in a fresh world, and ended invalid"},
+		"no effect":      {made(t, "none", both, effect.Reversible, tool.RevertWith("1", back("a", "b"))), reverttest.Config{NewEnv: empty(world), Inputs: []any{"new"}}, "changes anything"},
+		"no such run":    {honest, reverttest.Config{NewEnv: world, Inputs: []any{"x"}, Only: "nonsense"}, "names no run"},
+		"no such fault":  {honest, reverttest.Config{NewEnv: world, Inputs: []any{"x"}, Only: "0/x-died"}, "names no fault"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := reverttest.Grade(tt.tool, tt.c)
