@@ -24,11 +24,7 @@ const (
 // growth checks that a cost does not follow what exists beside the work: the
 // other tools, the other sessions, the calls of other tools.
 func growth(c clock) ([]promiseRow, error) {
-	list, err := growing()
-	if err != nil {
-		return nil, err
-	}
-	t, err := interleave(c, list...)
+	t, err := interleave(c, growing()...)
 	if err != nil {
 		return nil, err
 	}
@@ -47,45 +43,22 @@ func growth(c clock) ([]promiseRow, error) {
 	}, nil
 }
 
-func growing() ([]subject, error) {
-	few, err := opens(fewTools, 0)
-	if err != nil {
-		return nil, err
-	}
-	many, err := opens(manyTools, 0)
-	if err != nil {
-		return nil, err
-	}
-	alone, err := opens(1, 0)
-	if err != nil {
-		return nil, err
-	}
-	beside, err := opens(1, liveSessions)
-	if err != nil {
-		return nil, err
-	}
-	unused, err := callsAfter(0)
-	if err != nil {
-		return nil, err
-	}
-	used, err := callsAfter(usedTools)
-	if err != nil {
-		return nil, err
-	}
+func growing() []subject {
 	return []subject{
-		{name: "30 tools", op: few, cpu: true}, {name: "3,000 tools", op: many, cpu: true},
-		{name: "none live", op: alone, cpu: true}, {name: "10,000 live", op: beside, cpu: true},
-		{name: "used none", op: unused, cpu: true}, {name: "used 1,000", op: used, cpu: true},
-	}, nil
+		opens("30 tools", fewTools, 0), opens("3,000 tools", manyTools, 0),
+		opens("none live", 1, 0), opens("10,000 live", 1, liveSessions),
+		callsAfter("used none", 0), callsAfter("used 1,000", usedTools),
+	}
 }
 
-// opens returns an operation that opens a session of a runtime with so many
-// tools, beside so many live sessions.
-func opens(tools, live int) (func(int) error, error) {
+// opens returns a subject that opens a session of a runtime with so many tools,
+// beside so many live sessions. Each measurement has a runtime of its own,
+// because a journal in memory grows.
+func opens(name string, tools, live int) subject {
 	var rt *agent.Runtime
 	var kept []*agent.Session
 	ada := perm.Principal{ID: "ada", Kind: "agent"}
-	renew := func() (err error) {
+	ready := func() (err error) {
 		if rt, err = runtimeOf(tools); err != nil {
 			return err
 		}
@@ -97,26 +70,18 @@ func opens(tools, live int) (func(int) error, error) {
 		}
 		return nil
 	}
-	turn := 0
-	return func(int) error {
-		if turn%20_000 == 0 { // a journal in memory grows
-			if err := renew(); err != nil {
-				return err
-			}
-		}
-		turn++
+	return subject{name: name, cpu: true, ready: ready, op: func(int) error {
 		_, err := rt.Session(context.Background(), ada)
 		runtime.KeepAlive(kept)
 		return err
-	}, nil
+	}}
 }
 
-// callsAfter returns an operation that calls a tool in a session that has
-// called so many others.
-func callsAfter(used int) (func(int) error, error) {
-	turn := 0
+// callsAfter returns a subject that calls a tool in a session that has called
+// so many others. Each measurement has a session of its own.
+func callsAfter(name string, used int) subject {
 	var tx *agent.Txn
-	renew := func() error {
+	ready := func() error {
 		rt, err := runtimeOf(usedTools + 1)
 		if err != nil {
 			return err
@@ -125,22 +90,22 @@ func callsAfter(used int) (func(int) error, error) {
 			return err
 		}
 		for i := range used {
-			if _, err := tx.Invoke(context.Background(), fmt.Sprint("look_", i+1), nil); err != nil {
+			if err := look(tx, i+1); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return func(int) error {
-		if turn%20_000 == 0 {
-			if err := renew(); err != nil {
-				return err
-			}
-		}
-		turn++
-		_, err := tx.Invoke(context.Background(), "look_0", nil)
-		return err
-	}, nil
+	return subject{name: name, cpu: true, ready: ready, op: func(int) error { return look(tx, 0) }}
+}
+
+// look calls one tool of runtimeOf.
+func look(tx *agent.Txn, tool int) error {
+	out, err := tx.Invoke(context.Background(), fmt.Sprint("look_", tool), nil)
+	if err == nil && out.Result.Text != "ok" {
+		err = fmt.Errorf("%w: %s", errAnswer, out.Status)
+	}
+	return err
 }
 
 // runtimeOf returns a runtime with so many tools. Each can read a folder of its

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,8 @@ type clock struct {
 // several at once.
 type subject struct {
 	name    string
-	callers int // 0: one
+	callers int          // 0: one
+	ready   func() error // runs before each measurement and is not measured; nil: nothing
 	op      func(caller int) error
 	once    bool // one operation in each measurement, of any length
 	cpu     bool // measure processor time, for an operation that waits for nothing: other processes do not affect it
@@ -60,7 +62,7 @@ func oneRound(turn time.Duration, list []subject, round int) ([]float64, error) 
 			if list[n].once && part > 0 {
 				continue
 			}
-			one, err := list[n].measure(turn / parts)
+			one, err := list[n].prepared(turn / parts)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", list[n].name, err)
 			}
@@ -72,6 +74,18 @@ func oneRound(turn time.Duration, list []subject, round int) ([]float64, error) 
 		}
 	}
 	return took, nil
+}
+
+// prepared is measure after what the operation needs is there. The garbage of
+// the preparation is collected before.
+func (c subject) prepared(length time.Duration) (float64, error) {
+	if c.ready != nil {
+		if err := c.ready(); err != nil {
+			return 0, err
+		}
+		runtime.GC()
+	}
+	return c.measure(length)
 }
 
 // measure returns the seconds of an operation.
