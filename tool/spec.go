@@ -131,7 +131,7 @@ type Hints struct {
 	Approval   bool          // the author advises an approval of each call; only a policy asks
 	Concurrent bool          // calls of one turn to concurrent tools do not need each other: agent.Loop runs them at once
 	Timeout    time.Duration // 0: the runtime's default
-	Sensitive  []string      // names of arguments that are never shown
+	Sensitive  []string      // names of arguments that remit shows nobody; the journal holds them as plain text
 }
 
 // Confinement says how a tool is held to its needs.
