@@ -2,10 +2,13 @@ package agent
 
 import (
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tidwall/btree"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
@@ -19,6 +22,9 @@ import (
 // recentCalls bounds the number of recent calls that policies see.
 const recentCalls = 32
 
+// treeDegree is small because each call copies a path of the tree.
+const treeDegree = 8
+
 // sessionCounters counts the calls of a session. It is a fold of the session's
 // records: of those that its own calls write, or of those on the journal. Both
 // give the same counts.
@@ -26,9 +32,9 @@ type sessionCounters struct {
 	host     host.Host
 	registry func() *tool.Registry
 
-	mu       sync.Mutex // never held across a wait
-	tools    map[string]*toolCounters
-	calls    map[string]*reservedCall // by call ID: in flight, or without a final status
+	mu       sync.Mutex                        // never held across a wait
+	tools    *btree.Map[string, *toolCounters] // copied on write, shared with the facts of calls
+	calls    map[string]*reservedCall          // by call ID: in flight, or without a final status
 	recent   []endedCall
 	labels   []string // sorted
 	requires []string // requirements of each call, raised by results; sorted
@@ -72,7 +78,7 @@ func order(a, b endedCall) int {
 
 // newSessionCounters returns empty counters that follow the tools of registry.
 func newSessionCounters(h host.Host, registry func() *tool.Registry) *sessionCounters {
-	return &sessionCounters{host: h, registry: registry, tools: map[string]*toolCounters{}, calls: map[string]*reservedCall{}}
+	return &sessionCounters{host: h, registry: registry, tools: btree.NewMap[string, *toolCounters](treeDegree), calls: map[string]*reservedCall{}}
 }
 
 // declare adds the counters that tools declare, so that a policy finds a zero
@@ -85,21 +91,47 @@ func (t *sessionCounters) declare() {
 	t.declared = now
 	for _, tl := range now.All() {
 		if counters := tl.Spec().Counters; len(counters) > 0 {
-			c := t.of(tl.Name())
-			c.declared = true
-			c.name(maps.Keys(counters))
+			t.change(tl.Name(), func(c *toolCount) {
+				c.declared = true
+				c.name(maps.Keys(counters))
+			})
 		}
 	}
 }
 
-func (t *sessionCounters) of(name string) *toolCounters {
-	c, ok := t.tools[name]
-	if !ok {
-		c = &toolCounters{reserved: map[string]canon.Amount{}}
-		t.tools[name] = c
+// change replaces the counts of a tool by a version that edit has changed. The
+// caller holds the lock.
+func (t *sessionCounters) change(name string, edit func(*toolCount)) {
+	next := &toolCounters{}
+	if last, ok := t.tools.Get(name); ok {
+		next.toolCount = last.toolCount
 	}
-	return c
+	edit(&next.toolCount)
+	t.tools.Set(name, next)
 }
+
+// countersAt holds the counts of a session at a time. It implements
+// perm.CountSource.
+type countersAt struct {
+	tools *btree.Map[string, *toolCounters]
+	now   time.Time
+}
+
+func (s countersAt) Of(name string) (counts perm.ToolCounts, known bool) {
+	c, known := s.tools.Get(name)
+	if known {
+		counts = c.facts(s.now)
+	}
+	return counts, known
+}
+
+func (s countersAt) All() iter.Seq2[string, perm.ToolCounts] {
+	return func(yield func(string, perm.ToolCounts) bool) {
+		s.tools.Scan(func(name string, c *toolCounters) bool { return yield(name, c.facts(s.now)) })
+	}
+}
+
+func (s countersAt) Len() int { return s.tools.Len() }
 
 func (t *sessionCounters) facts(id string) perm.SessionFacts {
 	t.mu.Lock()
@@ -113,10 +145,7 @@ func (t *sessionCounters) held(id string, now time.Time) perm.SessionFacts {
 	t.declare()
 	f := perm.SessionFacts{
 		ID: id, Labels: append([]string{}, t.labels...), Requires: slices.Clone(t.requires),
-		Tools: make(map[string]perm.ToolCounts, len(t.tools)), Recent: make([]perm.RecentCall, len(t.recent)),
-	}
-	for name, c := range t.tools {
-		f.Tools[name] = c.facts(now)
+		Tools: perm.CountsFrom(countersAt{tools: t.tools.Copy(), now: now}), Recent: make([]perm.RecentCall, len(t.recent)),
 	}
 	for i, h := range t.recent {
 		f.Recent[i] = perm.RecentCall{Tool: h.tool, Status: string(h.status)}
@@ -129,7 +158,6 @@ func (t *sessionCounters) held(id string, now time.Time) perm.SessionFacts {
 func (t *sessionCounters) reserve(id, call, name string, sums map[string]json.Number) perm.SessionFacts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	tc := t.of(name)
 	c := t.calls[call]
 	if c == nil || !c.queued {
 		if c != nil { // a filter replaced the input: the new input counts
@@ -137,18 +165,18 @@ func (t *sessionCounters) reserve(id, call, name string, sums map[string]json.Nu
 		}
 		c = &reservedCall{tool: name, sums: amounts(sums)}
 	}
-	tc.name(maps.Keys(c.sums))
+	t.change(name, func(n *toolCount) { n.name(maps.Keys(c.sums)) })
 	t.unreserve(c) // a held call sees the session without itself
 	before := t.held(id, t.host.Now())
 	t.calls[call], c.flying, c.reserved = c, true, true
-	tc.reserve(c.sums, 1)
+	t.change(name, func(n *toolCount) { n.reserve(c.sums, 1) })
 	return before
 }
 
 // unreserve removes the reserved sums of a call. The caller holds the lock.
 func (t *sessionCounters) unreserve(c *reservedCall) {
 	if c.reserved {
-		t.tools[c.tool].reserve(c.sums, -1)
+		t.change(c.tool, func(n *toolCount) { n.reserve(c.sums, -1) })
 		c.reserved = false
 	}
 }
@@ -292,7 +320,8 @@ func (t *sessionCounters) commit(call string) {
 	c := t.calls[call]
 	t.unreserve(c)
 	h := endedCall{at: c.at, call: call, tool: c.tool, status: c.status}
-	t.of(c.tool).add(h, c, t.host.Now())
+	now := t.host.Now()
+	t.change(c.tool, func(n *toolCount) { n.add(h, c, now) })
 	t.drop(call)
 	at, _ := slices.BinarySearchFunc(t.recent, h, order)
 	t.recent = slices.Insert(t.recent, at, h)
@@ -313,8 +342,8 @@ func (t *sessionCounters) drop(call string) {
 	t.unreserve(t.calls[call])
 	name := t.calls[call].tool
 	delete(t.calls, call)
-	if t.tools[name].empty() {
-		delete(t.tools, name)
+	if c, ok := t.tools.Get(name); ok && c.empty() {
+		t.tools.Delete(name)
 	}
 }
 

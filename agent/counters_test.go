@@ -148,7 +148,7 @@ func TestCountsAreThoseOfTheJournal(t *testing.T) {
 				rebuilt, err := agent.RebuiltAt(ctx, s, now)
 				require.NoError(t, err)
 				require.Equal(t, live, rebuilt)
-				if sum, ok := live.Tools["pay"]; ok {
+				if sum, ok := live.Tools.Of("pay"); ok {
 					got, valid := new(big.Rat).SetString(string(sum.Sums["spend"]))
 					require.True(t, valid)
 					require.Zero(t, got.Cmp(spent), "%s is not %s", sum.Sums["spend"], spent.FloatString(4))
@@ -169,7 +169,7 @@ func TestWindowsForget(t *testing.T) {
 	rt := newRuntime(t, agent.Host(h), agent.Tools(payTool(t)), agent.Policy(decides()))
 	s := newSession(t, rt)
 	spend := func() (out [4]string) {
-		c := agent.FactsAt(s, h.Now()).Tools["pay"]
+		c, _ := agent.FactsAt(s, h.Now()).Tools.Of("pay")
 		for i, tally := range []perm.Counts{c.Windows["1m"], c.Windows["1h"], c.Windows["24h"], c.Counts} {
 			out[i] = fmt.Sprintf("%d %s", tally.Run, tally.Sums["spend"])
 		}

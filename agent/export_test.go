@@ -3,17 +3,22 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"time"
 
+	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
 )
 
 // FactsAt is what a policy would see of a session at a time.
 func FactsAt(s *Session, now time.Time) perm.SessionFacts {
 	s.state.counters.mu.Lock()
 	defer s.state.counters.mu.Unlock()
-	return s.state.counters.held(s.id, now)
+	f := s.state.counters.held(s.id, now)
+	f.Tools = perm.NewCountsByTool(maps.Collect(f.Tools.All())) // plain, for comparisons
+	return f
 }
 
 // RebuiltAt is FactsAt of what the journal alone says.
@@ -49,3 +54,30 @@ func SessionStates(rt *Runtime) int {
 
 // SameState reports whether two sessions share their counters and limits.
 func SameState(a, b *Session) bool { return a.state == b.state }
+
+// Counters counts the calls of a session that no runtime has.
+type Counters struct {
+	*sessionCounters
+	host *hosttest.Host
+}
+
+func NewCounters(h *hosttest.Host) *Counters {
+	none := &tool.Registry{}
+	return &Counters{newSessionCounters(h, func() *tool.Registry { return none }), h}
+}
+
+// Begin counts a call as in flight, and returns the facts without it.
+func (c *Counters) Begin(call, tool string, sums map[string]json.Number) perm.SessionFacts {
+	c.host.Advance(time.Minute)
+	return c.reserve("s", call, tool, sums)
+}
+
+// End counts a call as ended, at a time that may be before that of others.
+func (c *Counters) End(call string, s tool.Status, late time.Duration) {
+	c.mu.Lock()
+	if s != tool.StatusPending {
+		c.calls[call].end(s, c.host.Now().Add(late), true)
+	}
+	c.mu.Unlock()
+	c.release(call, s)
+}

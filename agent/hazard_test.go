@@ -203,7 +203,7 @@ func TestMadeUpToolName(t *testing.T) {
 		require.ErrorIs(t, err, tool.ErrInvalid)
 		invoke(t, tx, "file_read", tool.Args{"path": "a.txt"})
 	}
-	var counted map[string]perm.ToolCounts
+	var counted perm.CountsByTool
 	engine := perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
 		counted = r.Session.Tools
 		return perm.NewDecision(perm.Allow, perm.Details{}), nil
@@ -214,8 +214,9 @@ func TestMadeUpToolName(t *testing.T) {
 	_, err := tx.Invoke(t.Context(), "made_up", tool.Args{})
 	require.ErrorIs(t, err, tool.ErrInvalid)
 	invoke(t, tx, "file_read", tool.Args{"path": "a.txt"})
-	require.Len(t, counted, 1)
-	require.Equal(t, perm.Counts{Run: 1}, counted["file_read"].Counts)
+	require.Equal(t, 1, counted.Len())
+	file, _ := counted.Of("file_read")
+	require.Equal(t, perm.Counts{Run: 1}, file.Counts)
 }
 
 // TestShownIsWhatWasJournaled: neither the tool nor its Verify can change what a

@@ -148,9 +148,10 @@ func (t *sessionCounters) queue(call string, b *record.Held) {
 	c := t.calls[call]
 	if c == nil {
 		c = &reservedCall{tool: b.Tool.Name, sums: amounts(b.Counts), reserved: true}
-		tc := t.of(b.Tool.Name)
-		tc.name(maps.Keys(c.sums))
-		tc.reserve(c.sums, 1)
+		t.change(b.Tool.Name, func(n *toolCount) {
+			n.name(maps.Keys(c.sums))
+			n.reserve(c.sums, 1)
+		})
 		t.calls[call] = c
 	}
 	c.queued = true

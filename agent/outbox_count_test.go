@@ -58,7 +58,7 @@ func TestHeldCallsAreCountedOnce(t *testing.T) {
 				for _, a := range held {
 					want.Add(want, a)
 				}
-				c := live.Tools["wire"]
+				c, _ := live.Tools.Of("wire")
 				got, valid := new(big.Rat).SetString(string(c.Sums["spend"]))
 				require.True(t, valid)
 				require.Zero(t, got.Cmp(want), "%s: %s is not %s", at, c.Sums["spend"], want.FloatString(2))

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"sync/atomic"
 	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
@@ -23,20 +24,30 @@ var windows = []struct {
 // clock that is set back.
 const keptFor = 48 * time.Hour
 
-// toolCounters counts the calls of one tool in a session. Each call has a
-// snapshot of the counts up to it, so a window is a difference of two
-// snapshots.
+// toolCounters is one version of the counts of a tool in a session. It is
+// immutable: a change makes another version, so that the facts of a call stay
+// what they were when it was counted.
 type toolCounters struct {
+	toolCount
+	built atomic.Pointer[builtCounts] // last result of facts
+}
+
+// toolCount counts the calls of one tool in a session. Each call has a snapshot
+// of the counts up to it, so a window is a difference of two snapshots.
+type toolCount struct {
 	declared bool // the tool declares counters
 	known    bool // a call of it has ended
 	flying   int
 	reserved map[string]canon.Amount // sums of the calls in flight; has every name
 	before   counterSnapshot         // counts of calls older than keptFor
-	marks    []counterSnapshot       // ordered by time
+	marks    []counterSnapshot       // ordered by time; versions share the array, and only the last one appends to it
+}
 
-	built perm.ToolCounts // last result of facts, immutable
-	from  time.Time       // built is valid from this time
-	until time.Time       // and before this time; zero: it is not valid
+// builtCounts holds the counts as policies see them in a span of time.
+type builtCounts struct {
+	counts perm.ToolCounts
+	from   time.Time
+	until  time.Time // exclusive
 }
 
 // counterSnapshot holds the counts of the session up to and including one call.
@@ -46,38 +57,45 @@ type counterSnapshot struct {
 	sums                map[string]canon.Amount // nil: no sum was raised
 }
 
-func (c *toolCounters) empty() bool {
+func (c *toolCount) empty() bool {
 	return !c.declared && !c.known && c.flying == 0
 }
 
 // name adds sums of zero.
-func (c *toolCounters) name(names iter.Seq[string]) {
+func (c *toolCount) name(names iter.Seq[string]) {
 	for n := range names {
 		if _, ok := c.reserved[n]; !ok {
-			c.reserved[n] = canon.Amount{}
-			c.until = time.Time{}
+			c.raise(n, canon.Amount{})
 		}
 	}
 }
 
-func (c *toolCounters) reserve(sums map[string]canon.Amount, n int) {
+// raise adds to a reserved sum, in a map of its own.
+func (c *toolCount) raise(name string, by canon.Amount) {
+	if c.reserved = maps.Clone(c.reserved); c.reserved == nil {
+		c.reserved = map[string]canon.Amount{}
+	}
+	c.reserved[name] = c.reserved[name].Plus(by)
+}
+
+func (c *toolCount) reserve(sums map[string]canon.Amount, n int) {
 	c.flying += n
 	for name, a := range sums {
 		if n < 0 {
-			c.reserved[name] = c.reserved[name].Minus(a)
-		} else {
-			c.reserved[name] = c.reserved[name].Plus(a)
+			a = canon.Amount{}.Minus(a)
 		}
+		c.raise(name, a)
 	}
-	c.until = time.Time{}
 }
 
 // add counts an ended call.
-func (c *toolCounters) add(h endedCall, from *reservedCall, now time.Time) {
+func (c *toolCount) add(h endedCall, from *reservedCall, now time.Time) {
 	c.name(maps.Keys(from.sums))
-	c.until = time.Time{}
 	c.known = true
 	at := sort.Search(len(c.marks), func(i int) bool { return order(c.marks[i].call, h) > 0 })
+	if at < len(c.marks) {
+		c.marks = slices.Clone(c.marks) // older versions read the others
+	}
 	c.marks = slices.Insert(c.marks, at, counterSnapshot{})
 	c.marks[at] = c.last(at).raised(h, from)
 	c.marks[at].call = h
@@ -92,7 +110,7 @@ func (c *toolCounters) add(h endedCall, from *reservedCall, now time.Time) {
 }
 
 // last returns the snapshot before the one at i.
-func (c *toolCounters) last(i int) counterSnapshot {
+func (c *toolCount) last(i int) counterSnapshot {
 	if i == 0 {
 		return c.before
 	}
@@ -124,26 +142,27 @@ func (m counterSnapshot) raised(h endedCall, from *reservedCall) counterSnapshot
 
 // facts returns the counts at a time. Calls in flight are part of every window.
 func (c *toolCounters) facts(now time.Time) perm.ToolCounts {
-	if !c.until.IsZero() && !now.Before(c.from) && now.Before(c.until) {
-		return c.built
+	if b := c.built.Load(); b != nil && !now.Before(b.from) && now.Before(b.until) {
+		return b.counts
 	}
 	end := c.last(len(c.marks))
-	c.built = perm.ToolCounts{Counts: c.since(end, counterSnapshot{}), Windows: make(map[string]perm.Counts, len(windows))}
-	c.from, c.until = now, now.Add(time.Hour)
+	b := &builtCounts{from: now, until: now.Add(time.Hour)}
+	b.counts = perm.ToolCounts{Counts: c.since(end, counterSnapshot{}), Windows: make(map[string]perm.Counts, len(windows))}
 	for _, w := range windows {
 		first := sort.Search(len(c.marks), func(i int) bool { return c.marks[i].call.at.After(now.Add(-w.span)) })
-		c.built.Windows[w.name] = c.since(end, c.last(first))
+		b.counts.Windows[w.name] = c.since(end, c.last(first))
 		if first < len(c.marks) {
-			if leaves := c.marks[first].call.at.Add(w.span); leaves.Before(c.until) {
-				c.until = leaves
+			if leaves := c.marks[first].call.at.Add(w.span); leaves.Before(b.until) {
+				b.until = leaves
 			}
 		}
 	}
-	return c.built
+	c.built.Store(b)
+	return b.counts
 }
 
 // since returns the counts after a snapshot, with the calls in flight.
-func (c *toolCounters) since(end, start counterSnapshot) perm.Counts {
+func (c *toolCount) since(end, start counterSnapshot) perm.Counts {
 	t := perm.Counts{
 		Run: end.run - start.run, Denied: end.denied - start.denied, Failed: end.failed - start.failed, InFlight: c.flying,
 	}

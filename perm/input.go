@@ -28,9 +28,6 @@ func (r Request) Filled() Request {
 	if r.Principal.Kind == "" {
 		r.Principal.Kind = "agent"
 	}
-	if r.Session.Tools == nil {
-		r.Session.Tools = map[string]ToolCounts{}
-	}
 	if r.Session.Recent == nil {
 		r.Session.Recent = []RecentCall{}
 	}

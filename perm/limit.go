@@ -92,9 +92,10 @@ func (l Limit) spent(facts SessionFacts, tool string) canon.Amount {
 		if i > 0 && (name == tool || slices.Contains(l.Tools[:i-1], name)) {
 			continue // already counted
 		}
-		t := facts.Tools[name].Counts
+		counts, _ := facts.Tools.Of(name)
+		t := counts.Counts
 		if l.Window != "" {
-			t = facts.Tools[name].Windows[l.Window]
+			t = counts.Windows[l.Window]
 		}
 		text := fmt.Sprint(t.Run + t.Failed + t.InFlight)
 		if l.Sum != "" {

@@ -13,10 +13,10 @@ func TestLimits(t *testing.T) {
 	tally := func(run, failed, flying int, sum string) perm.Counts {
 		return perm.Counts{Run: run, Failed: failed, InFlight: flying, Denied: 100, Sums: map[string]json.Number{"spend": json.Number(sum)}}
 	}
-	facts := perm.SessionFacts{Tools: map[string]perm.ToolCounts{
+	facts := perm.SessionFacts{Tools: perm.NewCountsByTool(map[string]perm.ToolCounts{
 		"pay":    {Counts: tally(5, 1, 1, "80.10"), Windows: map[string]perm.Counts{"1h": tally(1, 0, 0, "10")}},
 		"refund": {Counts: tally(1, 0, 0, "9.9")},
-	}}
+	})}
 	for name, test := range map[string]struct {
 		limit perm.Limit
 		adds  string

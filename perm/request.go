@@ -40,10 +40,10 @@ type SessionFacts struct {
 	Labels []string `json:"labels"`
 	// Requires holds requirements that results have added. Each call must meet
 	// them, as if the policy required them. They are never removed.
-	Requires []string              `json:"requires,omitempty"`
-	Tools    map[string]ToolCounts `json:"tools"`            // by tool name
-	Recent   []RecentCall          `json:"recent"`           // the last 32 calls, oldest first
-	Client   *ClientFacts          `json:"client,omitempty"` // always present in a request of a runtime
+	Requires []string     `json:"requires,omitempty"`
+	Tools    CountsByTool `json:"tools"`
+	Recent   []RecentCall `json:"recent"`           // the last 32 calls, oldest first
+	Client   *ClientFacts `json:"client,omitempty"` // always present in a request of a runtime
 }
 
 // ClientFacts describes the client that sees a session's tools and results. The

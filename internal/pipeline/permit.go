@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -219,7 +218,7 @@ func (l *Pipeline) request(a admitted, access perm.ResourceAccess, dynamic bool)
 // accesses. The labels are the current ones.
 func (l *Pipeline) session(a admitted) perm.SessionFacts {
 	facts := a.counted
-	facts.Tools, facts.Recent = maps.Clone(facts.Tools), slices.Clone(facts.Recent)
+	facts.Recent = slices.Clone(facts.Recent)
 	facts.Labels, facts.Requires = l.p.Facts.Labels()
 	client := l.p.Client
 	facts.Client = &client

@@ -19,7 +19,7 @@ import (
 func request() perm.Request {
 	return perm.Request{
 		Principal: perm.Principal{ID: "coder", Kind: "agent", Roles: []string{"dev"}},
-		Session:   perm.SessionFacts{ID: "s", Tools: map[string]perm.ToolCounts{"file_read": {Counts: perm.Counts{Run: 2}}}},
+		Session:   perm.SessionFacts{ID: "s", Tools: perm.NewCountsByTool(map[string]perm.ToolCounts{"file_read": {Counts: perm.Counts{Run: 2}}})},
 		Txn:       perm.TxnFacts{ID: "t"},
 		Tool:      perm.ToolFacts{Name: "file_read", Confinement: "handles", Destination: "none", Grade: "ungraded"},
 		Call: perm.CallFacts{
@@ -132,7 +132,7 @@ func TestLimitDenies(t *testing.T) {
 	require.Equal(t, perm.Deny, d.Effect())
 	require.Equal(t, perm.Reason{Text: "two reads a session", At: "p.rego:4", Set: "limit"}, d.Reasons()[0])
 	r := request()
-	r.Session.Tools = nil
+	r.Session.Tools = perm.CountsByTool{}
 	require.Equal(t, perm.Allow, decide(t, e, r).Effect())
 }
 

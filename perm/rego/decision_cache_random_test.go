@@ -112,7 +112,7 @@ func randomRequest(rnd *rand.Rand) perm.Request {
 	r := request()
 	r.Principal.Roles, r.Principal.Chain = some(), some()
 	r.Session.ID, r.Session.Labels = pick("a", "b"), some()
-	r.Session.Tools = map[string]perm.ToolCounts{"a": {Counts: perm.Counts{Run: rnd.IntN(3)}}}
+	r.Session.Tools = perm.NewCountsByTool(map[string]perm.ToolCounts{"a": {Counts: perm.Counts{Run: rnd.IntN(3)}}})
 	r.Session.Recent = [][]perm.RecentCall{nil, {{Tool: "a"}}}[rnd.IntN(2)]
 	r.Txn.Calls = rnd.IntN(3)
 	r.Tool.Name, r.Tool.Version, r.Tool.Grade, r.Tool.Tags = pick("a", "b", "n"), pick("a", "b"), pick("ungraded", "compensable"), some()

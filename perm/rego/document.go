@@ -23,9 +23,10 @@ type document struct {
 type field = [2]*ast.Term
 
 // check validates everything in a request, also what a policy does not read. A
-// request with one repaired text may have others. Only the list of changes is
-// checked just when the policy reads it: each access of the list arrives in its
-// own request, which is checked.
+// request with one repaired text may have others. Two parts are checked only if
+// the policy reads them. The list of changes can be long, and each access of it
+// arrives in its own request, which is checked. The counts of the session's
+// tools have nothing of the call, and are computed only when they are read.
 func check(list []inputField, p *plan, r *perm.Request) error {
 	d := &document{}
 	for i := range list {
@@ -37,8 +38,8 @@ func check(list []inputField, p *plan, r *perm.Request) error {
 }
 
 func (d *document) tools(r *perm.Request) *ast.Term {
-	tools := make([]field, 0, len(r.Session.Tools))
-	for name, t := range r.Session.Tools {
+	tools := make([]field, 0, r.Session.Tools.Len())
+	for name, t := range r.Session.Tools.All() {
 		tools = append(tools, field{ast.StringTerm(name), d.toolCountsTerm(t)})
 	}
 	return d.object(tools...)
@@ -180,7 +181,7 @@ func (d *document) fail(why string) {
 }
 
 func checkTools(d *document, r *perm.Request) {
-	for name, t := range r.Session.Tools {
+	for name, t := range r.Session.Tools.All() {
 		d.checkText(name)
 		d.checkSums(t.Sums)
 		for window, w := range t.Windows {

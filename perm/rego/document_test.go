@@ -80,6 +80,11 @@ func fill(v reflect.Value, rnd *rand.Rand) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Unix(rnd.Int64N(1<<33), rnd.Int64N(1e9))))
 		return
+	case perm.CountsByTool:
+		var counts map[string]perm.ToolCounts
+		fill(reflect.ValueOf(&counts).Elem(), rnd)
+		v.Set(reflect.ValueOf(perm.NewCountsByTool(counts)))
+		return
 	}
 	switch {
 	case v.Kind() == reflect.Struct:
@@ -115,7 +120,7 @@ func TestDocumentRefusesWhatJSONWouldRepair(t *testing.T) {
 	for name, edit := range map[string]func(*perm.Request){
 		"text":     func(r *perm.Request) { r.Access.Resource.Path = "a\xff" },
 		"list":     func(r *perm.Request) { r.Access.Resource.Segments = []string{"a", "\xff"} },
-		"map key":  func(r *perm.Request) { r.Session.Tools = map[string]perm.ToolCounts{"\xff": {}} },
+		"map key":  func(r *perm.Request) { r.Session.Tools = perm.NewCountsByTool(map[string]perm.ToolCounts{"\xff": {}}) },
 		"args":     func(r *perm.Request) { r.Call.Args = json.RawMessage(`{`) },
 		"two args": func(r *perm.Request) { r.Call.Args = json.RawMessage(`{} {}`) },
 		"raw text": func(r *perm.Request) { r.Call.Args = json.RawMessage("\"\xff\"") },
@@ -123,11 +128,11 @@ func TestDocumentRefusesWhatJSONWouldRepair(t *testing.T) {
 		"year":     func(r *perm.Request) { r.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"sum": func(r *perm.Request) {
 			tally := perm.Counts{Sums: map[string]json.Number{"x": "many"}}
-			r.Session.Tools = map[string]perm.ToolCounts{"a": {Counts: tally}}
+			r.Session.Tools = perm.NewCountsByTool(map[string]perm.ToolCounts{"a": {Counts: tally}})
 		},
 		"quoted sum": func(r *perm.Request) {
 			tally := perm.Counts{Sums: map[string]json.Number{"x": `"1"`}}
-			r.Session.Tools = map[string]perm.ToolCounts{"a": {Counts: tally}}
+			r.Session.Tools = perm.NewCountsByTool(map[string]perm.ToolCounts{"a": {Counts: tally}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

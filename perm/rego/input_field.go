@@ -19,7 +19,7 @@ type inputField struct {
 	term  func(*document, *perm.Request) *ast.Term   // nil result: missing
 	key   func(*perm.Request, []byte) []byte         // nil: the value differs from call to call
 	free  func(*perm.Request) (text json.RawMessage) // its members have any names
-	long  bool                                       // checked only if read: each access of the list arrives in its own request
+	long  bool                                       // checked only if the policy reads it
 }
 
 // parts returns every part. A field of perm.Request that is missing here is
@@ -41,7 +41,7 @@ func contextParts() []inputField {
 		texts("session.labels", func(r *perm.Request) []string { return r.Session.Labels }),
 		optional(texts("session.requires", func(r *perm.Request) []string { return r.Session.Requires }),
 			func(r *perm.Request) bool { return len(r.Session.Requires) > 0 }),
-		{path: "session.tools", check: checkTools, term: (*document).tools},
+		{path: "session.tools", check: checkTools, term: (*document).tools, long: true},
 		{path: "session.recent", check: checkRecent, term: (*document).recent},
 		optional(inputField{path: "session.client", check: checkClient, term: (*document).client, key: clientKey},
 			func(r *perm.Request) bool { return r.Session.Client != nil }),
