@@ -251,6 +251,47 @@ func TestShownIsWhatWasJournaled(t *testing.T) {
 	require.Equal(t, `{"amount": 100}`, string(journaled.Parts[0].Data))
 }
 
+// TestShownIsTheCallers: what a caller does with a result changes neither the
+// journal nor what a repeated call gets.
+func TestShownIsTheCallers(t *testing.T) {
+	for name, r := range map[string]tool.Result{
+		"text":          {Text: "a \"long\" text\n"},
+		"text and more": {Text: "text", MediaType: "text/plain", Meta: map[string]string{"a": "b"}},
+		"json":          {JSON: json.RawMessage(`{"text":"inside"}`)},
+		"both":          {Text: "text", JSON: json.RawMessage(`[1]`)},
+		"none":          {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var judged string
+			tl, err := tool.FromSpec(tool.Spec{
+				Name: "shows", EffectClass: effect.Pure,
+				Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) { return r, nil },
+				Verify: func(_ context.Context, s verify.Subject) verify.Verdict {
+					judged = string(s.Output)
+					return verify.Applied()
+				},
+			})
+			rt := newRuntime(t, agent.Tools(mustTool(t, tl, err)), agent.Policy(allowAll()))
+			tx := begin(t, newSession(t, rt))
+			out, err := tx.Invoke(t.Context(), "shows", "in")
+			require.NoError(t, err)
+			require.Equal(t, r, out.Result)
+			require.JSONEq(t, string(r.Output()), string(out.Output))
+			require.JSONEq(t, string(r.Output()), judged)
+			for _, text := range [][]byte{out.Output, out.Result.JSON} {
+				for i := range text {
+					text[i] = 'x'
+				}
+			}
+			_, c, err := revert.LoadCall(t.Context(), rt.Journal(), out.Call)
+			require.NoError(t, err)
+			var journaled tool.Result
+			require.NoError(t, json.Unmarshal(c.Done.Output, &journaled))
+			require.Equal(t, r, journaled)
+		})
+	}
+}
+
 // TestVerifyProvesAFailedCall: the Verify of a trusted call that failed may look
 // at the call's resources, and what it finds decides.
 func TestVerifyProvesAFailedCall(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 // request is denied, although no rule denied it. A later request can succeed.
 var ErrTimeout = errors.New("the policy did not answer in time")
 
-// Engine decides one request. Implementations are safe for concurrent use.
+// Engine decides one request. Implementations are safe for concurrent use, and
+// do not change what the request refers to.
 //
 // The effect of a Decision counts only if the error is nil. Callers MUST treat
 // any error, and any effect but Allow, Ask and Hold, as a denial. An engine

@@ -21,8 +21,9 @@ import (
 // defines the result of encodePlain, and a test compares both.
 
 const (
-	plainDepth = 100     // below the default limit of a document
-	plainBytes = 2 << 20 // below the default limit for every possible spelling
+	plainDepth = 100      // below the default limit of a document
+	plainBytes = 8 << 20  // below the default limit for every possible spelling: at most six bytes for one
+	keptBytes  = 64 << 10 // larger buffers are not used again
 )
 
 // plans holds a *plan for each reflect.Type that was encoded; they never change.
@@ -53,14 +54,15 @@ func encodePlain(v any) ([]byte, bool) {
 	rv := reflect.ValueOf(v)
 	planOf(rv.Type()).write(e, rv)
 	ok = !e.odd && len(e.dst) <= plainBytes
-	var out []byte
+	out := e.dst
+	if cap(out) > keptBytes {
+		return out[:len(out):len(out)], ok
+	}
 	if ok {
-		out = bytes.Clone(e.dst)
+		out = bytes.Clone(out)
 	}
-	if cap(e.dst) <= 64<<10 { // do not keep large buffers
-		*e = plainEncoder{dst: e.dst[:0]}
-		encoders.Put(e)
-	}
+	*e = plainEncoder{dst: e.dst[:0]}
+	encoders.Put(e)
 	return out, ok
 }
 
@@ -153,7 +155,7 @@ func (e *plainEncoder) raw(v reflect.Value) {
 		return
 	}
 	if text := v.Bytes(); IsCanonical(text) {
-		e.dst = append(e.dst, text...)
+		e.dst = append(room(e.dst, len(text)), text...)
 		return
 	}
 	value, err := Parse(v.Bytes(), Limits{Bytes: plainBytes, Depth: plainDepth - e.depth})

@@ -98,6 +98,27 @@ func TestPlainEqualsReread(t *testing.T) {
 	require.Positive(t, plain)
 }
 
+// TestLargePlain compares the two paths for values of several megabytes, with
+// and without escapes, so that buffers grow and change owner.
+func TestLargePlain(t *testing.T) {
+	for _, unit := range []string{"0123456789abcdef", "line\n", "\x01\b\v\"\\", "\u2028\u00fc"} {
+		text := strings.Repeat(unit, (1<<20)/len(unit))
+		for _, v := range []any{text, []string{"a", text, "b", text}, json.RawMessage(`{"b":"x","a":"` + strings.Repeat("y", 3<<20) + `"}`)} {
+			want, err := canon.Reread(v)
+			require.NoError(t, err)
+			got, ok := canon.EncodePlain(v)
+			if _, raw := v.(json.RawMessage); !raw { // one that is not canonical has a smaller limit
+				require.True(t, ok)
+			}
+			require.True(t, !ok || string(want) == string(got))
+			again, err := canon.Marshal("later")
+			require.NoError(t, err)
+			require.Equal(t, `"later"`, string(again))
+			require.True(t, !ok || string(want) == string(got), "the next document does not use its memory")
+		}
+	}
+}
+
 func TestNotPlain(t *testing.T) {
 	type hidden struct{ tags }
 	type pointed struct{ *Inside }
@@ -132,7 +153,7 @@ func TestNotPlain(t *testing.T) {
 		"embedded and covered": covered{}, "embedded and marshals itself": dated{}, "zero is left out": zero{}, "one name twice": twice{},
 		"quoted": quoted{}, "name for Go alone": named{}, "number": json.Number("1e2"), "bad number": json.Number("x"),
 		"not UTF-8": "a\xff", "key not UTF-8": map[string]int{"\xff": 1}, "year": time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC),
-		"large": strings.Repeat("a", 3<<20), "function": func() {}, "channel": make(chan int), "endless": endless,
+		"large": strings.Repeat("a", 9<<20), "function": func() {}, "channel": make(chan int), "endless": endless,
 		"deep": json.RawMessage(strings.Repeat("[", 110) + strings.Repeat("]", 110)), "deeper": nested(110),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +59,54 @@ func Deeper(canonical []byte, levels int) bool {
 		}
 	}
 	return false
+}
+
+// Member returns the value of a member of a canonical object, or nil. It shares
+// the memory of the object. The name must be one that is written without
+// escapes.
+func Member(canonical []byte, name string) []byte {
+	for at := 1; at < len(canonical) && canonical[at] == '"'; at++ {
+		colon := valueEnd(canonical, at)
+		end := valueEnd(canonical, colon+1)
+		if string(canonical[at+1:colon-1]) == name {
+			return canonical[colon+1 : end : end]
+		}
+		at = end
+	}
+	return nil
+}
+
+// valueEnd returns the end of the value that begins at a place of a canonical
+// document.
+func valueEnd(canonical []byte, at int) int {
+	for depth := 0; at < len(canonical); at++ {
+		switch c := canonical[at]; {
+		case c == '"':
+			at = textEnd(canonical, at)
+		case c == '[' || c == '{':
+			depth++
+		case depth == 0 && (c == ',' || c == ':' || c == '}' || c == ']'):
+			return at
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return at
+}
+
+// textEnd returns the place of the quote that ends the text at a place.
+func textEnd(canonical []byte, at int) int {
+	for {
+		next := bytes.IndexByte(canonical[at+1:], '"')
+		if next < 0 {
+			return len(canonical)
+		}
+		at += 1 + next
+		before := canonical[:at]
+		if (len(before)-len(bytes.TrimRight(before, `\`)))%2 == 0 {
+			return at
+		}
+	}
 }
 
 // Canonicalize returns the canonical form of a document: Parse, then [Value.Canonical].

@@ -1,5 +1,7 @@
 package canon
 
+import "slices"
+
 // Canonical returns the canonical form of the value, or nil for the zero Value.
 // The caller owns the result.
 func (v Value) Canonical() []byte {
@@ -47,6 +49,9 @@ func (v Value) appendObject(dst []byte) []byte {
 // appendString writes a string with the fewest escapes, as RFC 8785 requires.
 // It copies runs without escapes as a whole.
 func appendString(dst []byte, s string) []byte {
+	if len(s) > cap(dst)-len(dst) {
+		dst = room(dst, len(s)+escapes(s))
+	}
 	dst = append(dst, '"')
 	start := 0
 	for i := range len(s) {
@@ -60,6 +65,31 @@ func appendString(dst []byte, s string) []byte {
 	}
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
+}
+
+// room returns dst with room for n bytes and what follows them in a usual
+// document. Without it, one large text would be copied each time that the
+// buffer grows.
+func room(dst []byte, n int) []byte {
+	if n < roomFrom {
+		return dst
+	}
+	return slices.Grow(dst, n+roomFrom)
+}
+
+const roomFrom = 4 << 10
+
+// escapes returns how many bytes the escapes of a text add to it.
+func escapes(s string) (n int) {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\', c >= '\b' && c <= '\r' && c != '\v':
+			n++
+		case c < ' ':
+			n += 5
+		}
+	}
+	return n
 }
 
 func appendEscape(dst []byte, c byte) []byte {

@@ -190,7 +190,7 @@ func (l *Pipeline) answeredBy(ctx context.Context, p permitted, by string, r too
 		err = r.Err()
 	}
 	if err == nil {
-		err = fits(p.tool, cloneResult(output))
+		err = fits(p.tool, output)
 	}
 	if p.released != nil {
 		err = errors.New("a call that was held cannot be answered when it is released: it was promised to run")
@@ -294,8 +294,8 @@ func (l *Pipeline) after(ctx context.Context, f filter.Filter, e executed, now [
 	if len(next)+len(e.output) > toolaccess.MaxBytes {
 		return nil, fmt.Errorf("what it made of the result has %d bytes; with the result itself that is more than the %d that a record holds", len(next), toolaccess.MaxBytes)
 	}
-	if fits(e.tool, cloneResult(e.output)) == nil { // otherwise verify reports the mismatch
-		if err := fits(e.tool, cloneResult(next)); err != nil {
+	if fits(e.tool, e.output) == nil { // otherwise verify reports the mismatch
+		if err := fits(e.tool, next); err != nil {
 			return nil, fmt.Errorf("what it made of the result: %w", err)
 		}
 	}

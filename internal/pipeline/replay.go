@@ -173,7 +173,7 @@ func (l *Pipeline) needsVerdict(t tool.Tool, c *revert.Call) bool {
 // fitted reports whether the recorded output fits the output schema that the
 // call was made with. No record says that this was checked.
 func (l *Pipeline) fitted(t tool.Tool, c *revert.Call) bool {
-	return c.Done != nil && c.Tool.Digest == t.Digest() && fits(t, cloneResult(c.Done.Output)) == nil
+	return c.Done != nil && c.Tool.Digest == t.Digest() && fits(t, c.Done.Output) == nil
 }
 
 // recall fills in how the call ended.

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,18 +24,12 @@ import (
 // result is returned only after verify.
 func (l *Pipeline) verify(ctx context.Context, s settled) tool.Outcome {
 	ctx = context.WithoutCancel(ctx)
-	// Verification reads the encoded result, not the tool's memory. The caller
-	// gets the journaled result.
-	if internals.Compiled(s.tool).Output != nil || spec(s.tool).Verify != nil || l.judgesResults() { // otherwise no check reads it
-		s.result = cloneResult(s.output)
-	}
 	verdict, looked, broken := l.runVerify(ctx, s)
 	out := l.outcome(s.permitted, tool.StatusDone)
 	out.Changes = viewChanges(s.live.Changes())
 	out.Verdict = &tool.Verdict{Presence: verdict.Presence(), Findings: verdict.Findings()}
 	if !looked {
-		out.Result = cloneResult(s.shown)
-		out.Output = out.Result.Output()
+		s.deliver(&out)
 		return *withText(out)
 	}
 	body := &record.Verified{
@@ -55,8 +48,7 @@ func (l *Pipeline) verify(ctx context.Context, s settled) tool.Outcome {
 	if broken != "" {
 		return *l.verifyFailed(ctx, s, &out, broken)
 	}
-	out.Result = cloneResult(s.shown)
-	out.Output = out.Result.Output()
+	s.deliver(&out)
 	return *withText(out)
 }
 
@@ -66,14 +58,14 @@ func (l *Pipeline) runVerify(ctx context.Context, s settled) (verdict verify.Ver
 	if s.violation != "" {
 		return verify.CannotTell(s.violation), true, s.violation
 	}
-	if err := fits(s.tool, s.result); err != nil {
+	if err := fits(s.tool, s.output); err != nil {
 		return verify.Absent(err.Error()), true, err.Error()
 	}
 	spec := spec(s.tool)
 	if spec.Verify != nil && s.answer == nil { // code that did not run has nothing to verify
 		looked = true
 		timed, cancel := l.p.Host.WithTimeout(ctx, timeToVerify(l.p.Limits, s.live.Changes()), tool.ErrTimeout)
-		verdict = verify.Run(timed, spec.Verify, l.subject(s.intended, slices.Clone(s.result.Output())))
+		verdict = verify.Run(timed, spec.Verify, l.subject(s.intended, slices.Clone(programOutput(s.output))))
 		cancel()
 		if verdict.Presence() != effect.PresenceApplied {
 			return verdict, true, "the tool's Verify found: " + string(verdict.Presence()) + described(verdict)
@@ -108,8 +100,11 @@ func described(v verify.Verdict) string {
 	return ", because " + strings.Join(v.Findings(), "; ")
 }
 
-// fits checks a result against the tool's output schema, if it has one.
-func fits(t tool.Tool, r tool.Result) error { return internals.Compiled(t).CheckOutput(r.JSON) }
+// fits checks an encoded result against the tool's output schema, if it has
+// one.
+func fits(t tool.Tool, output []byte) error {
+	return internals.Compiled(t).CheckOutput(canon.Member(output, "json"))
+}
 
 // postconditions evaluates the policy with purpose verify. It skips an engine
 // that says that it has no postconditions. An engine that fails is a violation.
@@ -117,7 +112,7 @@ func (l *Pipeline) postconditions(ctx context.Context, s settled) (asked bool, b
 	if !l.judgesResults() {
 		return false, ""
 	}
-	accesses := s.exact
+	accesses, output := s.exact, programOutput(s.output)
 	if len(accesses) == 0 {
 		accesses = []perm.ResourceAccess{toolaccess.Call(s.tool.Name())}
 	}
@@ -131,7 +126,7 @@ func (l *Pipeline) postconditions(ctx context.Context, s settled) (asked bool, b
 		if err != nil {
 			return true, err.Error()
 		}
-		req.Purpose, req.Output, req.Changes = perm.PurposeVerify, s.result.Output(), changes
+		req.Purpose, req.Output, req.Changes = perm.PurposeVerify, output, changes
 		d, err := l.ask(ctx, req)
 		if err != nil {
 			return true, "the policy's postconditions could not be looked at: " + err.Error()
@@ -245,12 +240,3 @@ func evidence(v verify.Verdict) string {
 	return string(canon.Sum("remit/evidence/v1", parts...))
 }
 
-// cloneResult decodes the journaled result. So the returned result is exactly
-// the recorded one and shares no memory with the tool.
-func cloneResult(output []byte) tool.Result {
-	var r tool.Result
-	if err := canon.Decode(bytes.Clone(output), &r); err != nil {
-		return tool.Result{}
-	}
-	return r
-}

@@ -56,7 +56,8 @@ type Journal interface {
 	// Append stores a batch as one step: completely or not at all. With Durable
 	// set it MUST NOT return nil before the batch and everything appended
 	// earlier is on stable storage. Without Durable, a crash may lose a suffix
-	// of the appended entries, but never a part from the middle.
+	// of the appended entries, but never a part from the middle. The journal
+	// may keep the memory of the batch, so the caller must not change it.
 	Append(ctx context.Context, b Batch) error
 	// Entries yields the entries that the query selects, in journal order (or
 	// newest first). It reads a snapshot: entries appended meanwhile may be

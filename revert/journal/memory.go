@@ -130,7 +130,6 @@ func (s *memoryStore) append(b Batch) error {
 		s.entries = slices.Grow(s.entries, n+len(b.Entries))
 	}
 	for _, e := range b.Entries {
-		e = clone(e)
 		e.Pos = int64(len(s.entries)) + 1
 		s.entries = append(s.entries, e)
 		var whole []tlog.Hash

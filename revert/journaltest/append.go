@@ -62,11 +62,10 @@ func testAppend(t *testing.T, s store) {
 		require.Len(t, read(t, j, journal.Query{}), 1)
 	})
 
-	t.Run("what is given out and taken in is not shared", func(t *testing.T) {
+	t.Run("what is given out is not shared", func(t *testing.T) {
 		j := s.fresh(t)
 		batch := numbered("t", 1)
 		require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: batch, Durable: true}))
-		spoil(batch[0])
 		for _, e := range read(t, j, journal.Query{}) {
 			spoil(e)
 		}
