@@ -89,12 +89,13 @@ func (rt *Runtime) Session(ctx context.Context, p perm.Principal, opts ...Sessio
 		return nil, errors.New("agent: a session needs a principal with an id")
 	}
 	rt.warnOfRoots()
-	all, err := rt.Tools().Grant()
+	all := rt.tools.Load()
+	set, err := all.Grant()
 	if err != nil {
 		return nil, fmt.Errorf("agent: grant: %w", err)
 	}
 	s := &Session{rt: rt, principal: p.Clone(), roots: rt.roots.byName(), limits: rt.limits}
-	return s, s.open(ctx, all, nil, opts)
+	return s, s.open(ctx, set, all, nil, opts)
 }
 
 // Delegate opens the session of a sub-agent with a part of the session's grant.
@@ -113,7 +114,7 @@ func (s *Session) Delegate(ctx context.Context, to perm.Principal, opts ...Sessi
 	}
 	child := &Session{rt: s.rt, principal: to.Clone(), roots: s.roots, limits: s.limits}
 	child.principal.Chain = append(slices.Clone(s.principal.Chain), s.principal.ID)
-	if err := child.open(ctx, s.state.grant.Set(), s, opts); err != nil {
+	if err := child.open(ctx, s.state.grant.Set(), nil, s, opts); err != nil {
 		return nil, err
 	}
 	// Last, and with a barrier: no other code knows the new session before, and
@@ -126,17 +127,21 @@ func (s *Session) Delegate(ctx context.Context, to perm.Principal, opts ...Sessi
 	return child, nil
 }
 
-// open records a new session with the part of a set that the options leave.
-func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []SessionOption) error {
+// open records a new session with the part of a set that the options leave. all
+// is the registry whose whole grant the set is, or nil.
+func (s *Session) open(ctx context.Context, set perm.Set, all *tool.Registry, from *Session, opts []SessionOption) error {
 	c := sessionConfig{limits: s.limits}
 	for _, o := range opts {
 		o(&c)
+	}
+	if c.limited || len(c.except) > 0 {
+		all = nil
 	}
 	set, err := c.narrow(set)
 	if err != nil {
 		return fmt.Errorf("agent: grant: %w", err)
 	}
-	body, err := s.rt.sessionRecord(s.principal, set)
+	body, err := s.rt.sessionRecord(s.principal)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
@@ -154,12 +159,11 @@ func (s *Session) open(ctx context.Context, set perm.Set, from *Session, opts []
 	}
 	s.state = s.rt.sessionStates.keep(s.id, s.rt.newSessionState(s.id, body, set, above, 0))
 	// No barrier: the first durable record of the session makes it durable too.
-	rec := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id)
 	lines := []revert.CallRecord{{Body: body}}
 	if from != nil { // it starts with the labels of the parent
 		lines = append(lines, s.state.inherit()...)
 	}
-	if err := rec.Write(ctx, revert.Write{Records: lines}); err != nil {
+	if err := s.rt.writeSession(ctx, s.id, lines, body, set, all); err != nil {
 		return fmt.Errorf("agent: session: %w", err)
 	}
 	return s.AddUserURLs(ctx, c.userURLs...)

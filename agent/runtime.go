@@ -35,6 +35,7 @@ type Runtime struct {
 	services      pipeline.Services // what the pipelines of all sessions share
 	tools         atomic.Pointer[tool.Registry]
 	warnedOf      atomic.Pointer[tool.Registry] // warnOfRoots has logged its tools
+	wholeGrant    atomic.Pointer[recordedGrant] // what the tools of a registry need
 	exchange      sync.Mutex                    // never held across a wait; guards the change of tools, the ledger and the retention
 	journal       journal.Journal
 	schemes       []revert.Scheme
@@ -161,16 +162,12 @@ func (rt *Runtime) panicked(filter, hook string, err error) {
 // Journal returns the journal of the runtime.
 func (rt *Runtime) Journal() journal.Journal { return rt.journal }
 
-func (rt *Runtime) sessionRecord(p perm.Principal, grant perm.Set) (*record.Session, error) {
+func (rt *Runtime) sessionRecord(p perm.Principal) (*record.Session, error) {
 	who, err := canon.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	holds, err := canon.Marshal(grant)
-	if err != nil {
-		return nil, err
-	}
-	body := &record.Session{Principal: json.RawMessage(who), Grant: holds, Roots: []record.Root{}, State: rt.state.Root}
+	body := &record.Session{Principal: json.RawMessage(who), Roots: []record.Root{}, State: rt.state.Root}
 	if e, ok := rt.services.Engine.(interface{ Revision() string }); ok {
 		body.Policy = e.Revision()
 	}

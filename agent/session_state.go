@@ -137,13 +137,9 @@ func (rt *Runtime) sessionByID(ctx context.Context, id string) (*Session, error)
 }
 
 func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session) (*sessionState, error) {
-	var set perm.Set
-	if err := canon.Decode(body.Grant, &set); err != nil {
-		return nil, fmt.Errorf("session %s: grant: %w", id, err)
-	}
-	have, err := rt.Tools().Grant()
+	set, err := rt.grantOf(ctx, body)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("session %s: %w", id, err)
 	}
 	var from *sessionState
 	if body.Parent != "" {
@@ -159,7 +155,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 			return nil, err
 		}
 	}
-	st := rt.newSessionState(id, body, set.Intersect(have), from, used)
+	st := rt.newSessionState(id, body, set, from, used)
 	revoked, why, err := rt.register.gone(ctx, id)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 )
 
 // naming lists the kinds of record that name content.
-var naming = []record.Kind{record.KindChanged, record.KindState, record.KindReverting}
+var naming = []record.Kind{record.KindSession, record.KindChanged, record.KindState, record.KindReverting}
 
 // blobsIn returns the content that an entry names.
 func blobsIn(e record.Entry) ([]effect.BlobRef, error) {

@@ -5,6 +5,10 @@ import "github.com/remit-dev/remit/revert/effect"
 // Blobs lists the content that the body names.
 func (r Record) Blobs() (refs []effect.BlobRef) {
 	switch b := r.Body.(type) {
+	case *Session:
+		if b.GrantContent != nil {
+			refs = []effect.BlobRef{*b.GrantContent}
+		}
 	case *Changed:
 		refs = b.Blobs
 	case *State:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // Session opens a session.
@@ -12,13 +13,15 @@ type Session struct {
 	Principal json.RawMessage `json:"principal"`
 	Roots     []Root          `json:"roots"`
 	Policy    string          `json:"policy"`           // policy revision
-	Grant     json.RawMessage `json:"grant,omitempty"`  // the grant of the session
+	Grant     json.RawMessage `json:"grant,omitempty"`  // the grant of the session; missing: it is content
 	Token     string          `json:"token,omitempty"`  // digest of the session token
 	Parent    string          `json:"parent,omitempty"` // the session that delegated the grant
 	Expires   time.Time       `json:"expires,omitzero"` // end of the grant
 	Uses      int             `json:"uses,omitempty"`   // calls that may start under the grant; 0: any number
 	Client    json.RawMessage `json:"client,omitempty"` // the client that gets its tools and results
 	State     Root            `json:"state,omitzero"`   // state folder of the journal at that time
+
+	GrantContent *effect.BlobRef `json:"grant_content,omitempty"` // a large grant: canonical JSON that other sessions share
 }
 
 // Delegated says that a session delegated part of its grant.
