@@ -100,7 +100,7 @@ func (rt *Runtime) grantOf(ctx context.Context, body *record.Session) (set perm.
 		return perm.Set{}, err
 	}
 	if now, err := canon.Marshal(have); err == nil && bytes.Equal(now, text) {
-		return have, nil // large sets are expensive to intersect
+		return have, nil // shared with other sessions
 	}
 	return set.Intersect(have), nil
 }

@@ -3,6 +3,7 @@ package perm
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Matches reports whether p matches r.
@@ -49,10 +50,29 @@ func (p Pattern) globs() []string {
 // matchGlob matches the bytes of one segment. text may be a glob itself. A star
 // in it is a byte that only a star matches, and represents every other byte. So
 // the result is whether every segment that text matches also matches glob.
+//
+// Each word between two stars takes the first place that fits it. This
+// suffices, because the next star can consume what a later place would.
 func matchGlob(glob, text string) bool {
-	return matchRun(len(glob), len(text),
-		func(i int) bool { return glob[i] == star[0] },
-		func(i, j int) bool { return glob[i] == text[j] })
+	word, rest, wild := strings.Cut(glob, star)
+	if !wild {
+		return glob == text
+	}
+	if !strings.HasPrefix(text, word) {
+		return false
+	}
+	text = text[len(word):]
+	for {
+		word, after, wild := strings.Cut(rest, star)
+		if !wild {
+			return strings.HasSuffix(text, word)
+		}
+		i := strings.Index(text, word)
+		if i < 0 {
+			return false
+		}
+		text, rest = text[i+len(word):], after
+	}
 }
 
 // matchPath matches segment by segment. Both sides can be globs; text has no
@@ -86,41 +106,50 @@ func matchRun(patterns, texts int, wild func(i int) bool, same func(i, j int) bo
 	return true
 }
 
+// overlapGlobs reports whether two globs match the same segment. If both have a
+// star, only what is before the first and after the last one can contradict. A
+// segment that both match is then the longer beginning, what is between the
+// stars of a, that of b, and the longer end.
 func overlapGlobs(a, b string) bool {
-	return overlapRun(len(a), len(b),
-		func(i int) bool { return a[i] == star[0] },
-		func(j int) bool { return b[j] == star[0] },
-		func(i, j int) bool { return a[i] == b[j] })
-}
-
-func overlapPaths(a, b []string) bool {
-	return overlapRun(len(a), len(b),
-		func(i int) bool { return a[i] == deep },
-		func(j int) bool { return b[j] == deep },
-		func(i, j int) bool { return overlapGlobs(a[i], b[j]) })
-}
-
-// overlapRun reports whether two patterns share a text. It fills a table of the
-// pairs of tails that share one, from the end, one row at a time.
-func overlapRun(as, bs int, wildA, wildB func(int) bool, meet func(i, j int) bool) bool {
-	below := make([]bool, bs+1) // the row of i+1
-	row := make([]bool, bs+1)
-	for i := as; i >= 0; i-- {
-		for j := bs; j >= 0; j-- {
-			switch {
-			case i == as && j == bs:
-				row[j] = true
-			case i < as && wildA(i):
-				row[j] = below[j] || j < bs && row[j+1]
-			case j < bs && wildB(j):
-				row[j] = row[j+1] || i < as && below[j]
-			default:
-				row[j] = i < as && j < bs && below[j+1] && meet(i, j)
-			}
-		}
-		row, below = below, row
+	first, other := strings.IndexByte(a, star[0]), strings.IndexByte(b, star[0])
+	switch {
+	case first < 0:
+		return matchGlob(b, a)
+	case other < 0:
+		return matchGlob(a, b)
 	}
-	return below[0]
+	head := min(first, other)
+	tail := min(len(a)-1-strings.LastIndexByte(a, star[0]), len(b)-1-strings.LastIndexByte(b, star[0]))
+	return a[:head] == b[:head] && a[len(a)-tail:] == b[len(b)-tail:]
+}
+
+// overlapPaths reports whether two paths of globs match the same path. For **
+// the argument is that of overlapGlobs.
+func overlapPaths(a, b []string) bool {
+	if !slices.Contains(a, deep) {
+		a, b = b, a
+	}
+	first, other := slices.Index(a, deep), slices.Index(b, deep)
+	switch {
+	case first < 0:
+		return slices.EqualFunc(a, b, overlapGlobs)
+	case other < 0:
+		return matchRun(len(a), len(b),
+			func(i int) bool { return a[i] == deep },
+			func(i, j int) bool { return overlapGlobs(a[i], b[j]) })
+	}
+	head, tail := min(first, other), min(afterDeep(a), afterDeep(b))
+	return slices.EqualFunc(a[:head], b[:head], overlapGlobs) &&
+		slices.EqualFunc(a[len(a)-tail:], b[len(b)-tail:], overlapGlobs)
+}
+
+// afterDeep returns how many segments follow the last ** of a path that has one.
+func afterDeep(path []string) int {
+	n := 0
+	for path[len(path)-1-n] != deep {
+		n++
+	}
+	return n
 }
 
 // coverSteps bounds coversPath. Patterns that people write need a few dozen

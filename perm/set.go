@@ -86,18 +86,32 @@ func (s Set) Covers(a ResourceAccess) bool {
 	return err == nil && s.covers(asked)
 }
 
-// Intersect returns exactly what s and other both hold.
+// Intersect returns exactly what s and other both hold. Its cost follows the
+// number of clauses, and the pairs whose accesses share the names before their
+// first wildcard. So only thousands of patterns such as **/name on one root are
+// slow.
 func (s Set) Intersect(other Set) Set {
-	var both Set
-	for _, c := range s.clauses {
-		for _, d := range other.clauses {
+	shared, mine, theirs := split(s.clauses, other.clauses)
+	var both widest
+	for _, c := range shared { // a shared clause covers what it has in common with any other
+		if c, ok := c.simplify(); ok {
+			both.add(c)
+		}
+	}
+	var index clauseIndex
+	for i, d := range theirs {
+		index.add(i, d)
+	}
+	for _, c := range mine {
+		for _, i := range index.near(c) {
+			d := theirs[i]
 			joined := clause{all: slices.Concat(c.all, d.all), except: slices.Concat(c.except, d.except)}
 			if joined, ok := joined.simplify(); ok {
-				both = both.addWidest(joined)
+				both.add(joined)
 			}
 		}
 	}
-	return both
+	return both.set()
 }
 
 // IsEmpty reports whether s covers nothing. It can be false for a set whose
@@ -173,16 +187,6 @@ func setOf(clauses []clause) Set {
 		kept = append(kept, c)
 	}
 	return Set{clauses: slices.Clip(kept)}
-}
-
-// addWidest returns s with c, without clauses that another one makes superfluous, so that
-// repeated narrowing does not grow the set.
-func (s Set) addWidest(c clause) Set {
-	if slices.ContainsFunc(s.clauses, func(d clause) bool { return d.coversClause(c) }) {
-		return s
-	}
-	kept := slices.DeleteFunc(slices.Clone(s.clauses), c.coversClause)
-	return Set{clauses: append(kept, c)}
 }
 
 func parseClause(texts []string) (clause, error) {
