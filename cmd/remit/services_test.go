@@ -90,6 +90,9 @@ allow contains "its token" if { input.access.action == "use"; input.access.resou
 	}
 	reach := []string{"--state", state, "--services", services}
 	out := command(3, append(append([]string{"run", "--workspace", workspace, "--policy", policy, "--json"}, reach...), "-")...)
+	require.Contains(t, command(0, "tools", "--services", services, "item_create"), "needs    connect POST "+server.URL+"/items")
+	require.Contains(t, command(0, "tools", "--services", services, "--policy", policy, "--why", "item_create"), "is offered")
+	require.Contains(t, command(0, "tools", "check", "--services", services, "item_create"), "1 tool looked at")
 	lines := strings.Split(out, "\n")
 	require.Contains(t, lines[0], `"status":"done"`)
 	require.Contains(t, lines[0], `"effect_class":"compensable"`)

@@ -23,7 +23,7 @@ type executed struct {
 	output []byte // canonical form of the result
 }
 
-// execute is step 4: it runs the tool's code once. When the call times out or
+// execute is step 5: it runs the tool's code once. When the call times out or
 // its caller cancels, the permits close first. The runtime waits for operations
 // in flight and refuses later ones. So the effects of the call are fixed before
 // its outcome is known.

@@ -121,9 +121,9 @@ func panicked(err *error) {
 	}
 }
 
-// filter calls the filters between permit and intend, in order. A replaced
-// input goes through admit and permit again. Then only the filters after the
-// one that replaced it are called, so the loop ends.
+// filter is step 3: it calls the filters, in order. A replaced input goes
+// through admit and permit again. Then only the filters after the one that
+// replaced it are called, so the loop ends.
 func (l *Pipeline) filter(ctx context.Context, p permitted) (filtered, *tool.Outcome) {
 	ps := p.pass
 	if ps == nil || len(l.p.Filters) == 0 {
@@ -237,8 +237,8 @@ type delivered struct {
 	violation string   // why nothing can be delivered
 }
 
-// deliver shows the result to the filters that let the call through, in reverse
-// order.
+// deliver is step 6: it shows the result to the filters that let the call
+// through, in reverse order.
 func (l *Pipeline) deliver(ctx context.Context, e executed) delivered {
 	d, ps := delivered{executed: e}, e.pass
 	if ps == nil {

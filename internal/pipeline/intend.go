@@ -22,7 +22,7 @@ type intended struct {
 	clock *callstate.Clock
 }
 
-// intend is step 3: the write-ahead record. A call that can have an effect
+// intend is step 4: the write-ahead record. A call that can have an effect
 // which no handle announces gets its own barrier here. For a call that can act
 // only through handles, the record goes with the barrier of its first change,
 // because nothing can happen before that.

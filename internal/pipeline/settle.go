@@ -17,7 +17,7 @@ type settled struct {
 	shown []byte // redacted output that is delivered
 }
 
-// settle is step 5: it records the result, durably if the call can have had an
+// settle is step 7: it records the result, durably if the call can have had an
 // effect. A result that is not on the journal is not returned.
 func (l *Pipeline) settle(ctx context.Context, e delivered) (settled, *tool.Outcome) {
 	ctx = context.WithoutCancel(ctx)

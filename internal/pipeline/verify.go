@@ -19,7 +19,7 @@ import (
 	"github.com/remit-dev/remit/verify"
 )
 
-// verify is step 6: the output schema, the tool's own Verify, the policy's
+// verify is step 8: the output schema, the tool's own Verify, the policy's
 // postconditions. If one of them fails, the runtime reverts the call. The
 // result is returned only after verify.
 func (l *Pipeline) verify(ctx context.Context, s settled) tool.Outcome {

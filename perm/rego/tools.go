@@ -138,7 +138,7 @@ func (t *toolLint) unknown(name string, loc *ast.Location) {
 	if near == "" {
 		near = suggest.Name(name, names)
 	}
-	fix := "remit tools lists them"
+	fix := "remit tools lists them, with --services also those of a file"
 	if near != "" {
 		fix = "did you mean " + near + "?"
 	}

@@ -30,8 +30,7 @@ func selectTools(tools []tool.Tool, names []string) ([]tool.Tool, error) {
 }
 
 func checkCommand(a *cli.App) *cobra.Command {
-	var definitions []string
-	var strict, asJSON bool
+	var f checkFlags
 	cmd := &cobra.Command{
 		Use: "check [NAME]...", Short: "Report declarations that mislead models or users",
 		Long: "Checks declarations as a model reads them. It reports descriptions that are missing or have more than 200 characters,\n" +
@@ -39,41 +38,53 @@ func checkCommand(a *cli.App) *cobra.Command {
 			"tools that a model can confuse. It also reports effects without verification, revert or grade. Each finding has a\n" +
 			"place and a fix.",
 		RunE: func(_ *cobra.Command, names []string) error {
-			return checkTools(a, definitions, names, strict, asJSON)
+			return checkTools(a, f, names)
 		},
 	}
-	state.AddDefinitionsFlag(cmd, &definitions)
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit with code 5 if there is a finding")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line, for each finding")
+	state.AddDefinitionsFlag(cmd, &f.definitions)
+	state.AddServicesFlag(cmd, &f.services)
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "exit with code 5 if there is a finding")
+	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object per line, for each finding")
 	return cmd
 }
 
-func checkTools(a *cli.App, definitions, names []string, strict, asJSON bool) error {
-	all, err := state.DefinedTools(a, definitions, nil)
+// checkFlags holds the flags of remit tools check.
+type checkFlags struct {
+	definitions  []string
+	services     state.Services
+	strict, json bool
+}
+
+func checkTools(a *cli.App, f checkFlags, names []string) error {
+	all, err := state.DefinedTools(a, f.definitions, nil)
 	if err != nil {
 		return err
 	}
-	tools := all.All()
+	calls, err := f.services.Tools()
+	if err != nil {
+		return err
+	}
+	tools := append(all.All(), calls...)
 	asked, err := selectTools(tools, names)
 	if err != nil {
 		return err
 	}
 	// Check all tools: a named one can resemble another one.
-	found := slices.DeleteFunc(review.Tools(tools...), func(f review.Finding) bool {
-		return !slices.ContainsFunc(asked, func(t tool.Tool) bool { return t.Name() == f.Tool })
+	found := slices.DeleteFunc(review.Tools(tools...), func(found review.Finding) bool {
+		return !slices.ContainsFunc(asked, func(t tool.Tool) bool { return t.Name() == found.Tool })
 	})
-	if strict && len(found) > 0 {
+	if f.strict && len(found) > 0 {
 		a.ExitWith(cli.ExitFailed)
 	}
 	p := a.Style()
-	for _, f := range found {
-		if asJSON {
-			a.WriteJSON(f)
+	for _, finding := range found {
+		if f.json {
+			a.WriteJSON(finding)
 			continue
 		}
-		_, _ = fmt.Fprintf(a.Out, "%s %s %s\n    %s\n    %s %s\n", p.Doubt("?"), p.Bold(cli.Printable(f.Tool)), cli.Printable(f.Path), cli.Printable(f.What), p.Faint("fix"), f.Fix)
+		_, _ = fmt.Fprintf(a.Out, "%s %s %s\n    %s\n    %s %s\n", p.Doubt("?"), p.Bold(cli.Printable(finding.Tool)), cli.Printable(finding.Path), cli.Printable(finding.What), p.Faint("fix"), finding.Fix)
 	}
-	if !asJSON {
+	if !f.json {
 		_, _ = fmt.Fprintf(a.Out, "%s looked at: %s\n", cli.Count(len(asked), "tool"), cli.Count(len(found), "finding"))
 	}
 	return nil

@@ -40,6 +40,10 @@ func explainTool(ctx context.Context, a *cli.App, f *toolsFlags, name string) er
 		return &cli.Problem{Code: cli.ExitUsage, What: err.Error(), Fix: "remit tools lists them"}
 	}
 	out := whyRecord{Deprecated: t.Spec().Deprecated, From: t.Spec().Provenance.Name, HiddenReason: t.HiddenReason(perm.ClientFacts{})}
+	out.Status = settings.Status{ // a tool of --services has no settings
+		Tool: t.Name(), Version: t.Spec().Version, Configured: t.NotConfiguredReason() == "",
+		Values: []settings.Value{}, Problems: []settings.Problem{}, Warnings: []string{},
+	}
 	for _, s := range f.SettingsStatus {
 		if s.Tool == t.Name() && s.Version == t.Spec().Version {
 			out.Status = s

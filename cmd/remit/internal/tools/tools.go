@@ -36,6 +36,11 @@ func Command(a *cli.App) *cobra.Command {
 			if err := state.Declare(cmd.Context(), a, &f.Declarations, nil, nil); err != nil {
 				return err
 			}
+			calls, err := f.services.Tools()
+			if err != nil {
+				return err
+			}
+			a.DeclaredTools = append(a.DeclaredTools, calls...)
 			switch {
 			case !cmd.Flags().Changed("why"):
 				return listTools(cmd.Context(), a, f, names)
@@ -53,6 +58,7 @@ func Command(a *cli.App) *cobra.Command {
 	cmd.AddCommand(statsCommand(a), checkCommand(a), defineCommand(a))
 	flags.StringVar(&f.why, "why", "", "report whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
 	state.AddDeclarationFlags(cmd, &f.Declarations)
+	state.AddServicesFlag(cmd, &f.services)
 	return cmd
 }
 
@@ -61,6 +67,7 @@ type toolsFlags struct {
 	policies, roles []string
 	as, why         string
 	json            bool
+	services        state.Services
 	state.Declarations
 }
 
