@@ -7,26 +7,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// check finds errors in a policy beyond its syntax, and lists the references
-// that it cannot check. Each stage relies on the one before, so the first stage
-// that finds an error is the last.
-func (m *modules) check(data map[string]any) ([]UncheckedRef, error) {
-	if err := m.checkShape(); err != nil {
-		return nil, err
-	}
-	c, err := m.compile()
-	if err != nil {
-		return nil, err
-	}
-	if err := m.checkUse(c); err != nil {
-		return nil, err
-	}
-	if err := m.checkNames(c, data); err != nil {
-		return nil, err
-	}
-	return m.checkFields(c)
-}
-
 // checkShape checks the heads of rules. A rule with the name of a set must be a
 // set. Otherwise its author relies on a rule that remit does not query.
 func (m *modules) checkShape() error {
@@ -162,7 +142,7 @@ func (m *modules) checkUse(c *ast.Compiler) error {
 	for _, name := range m.names {
 		mod := m.parsed[name]
 		for _, rule := range mod.Rules {
-			if isPartialSet(rule) && !used.has(mod, headName(rule)) {
+			if isPartialSet(rule) && !used.has(mod, headName(rule)) && !m.leftOut[headName(rule)] {
 				found.checkUnused(mod, rule)
 			}
 		}

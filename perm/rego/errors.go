@@ -45,8 +45,9 @@ func (p Problem) String() string {
 	return s
 }
 
-// LoadError states why a policy was not loaded. It lists everything that one
-// stage of loading found, so that an author can fix all of it at once.
+// LoadError states why a policy was not loaded. It lists the problems of all
+// rules, so that an author can fix them at once. A rule with a problem can have
+// another one that only shows once the first is fixed.
 type LoadError struct {
 	Problems []Problem
 }

@@ -129,3 +129,42 @@ func TestLoadFiles(t *testing.T) {
 	require.ErrorContains(t, err, "a module has no name")
 	require.False(t, errors.Is(err, rego.ErrEvaluation))
 }
+
+// TestLoadReportsEveryRule checks that a mistake does not hide one of a later
+// stage in another rule, and that a rule that is left out makes no helper
+// superfluous.
+func TestLoadReportsEveryRule(t *testing.T) {
+	_, err := load(control + `
+deny contains "a" if {
+	input.tool.name == "file_write"
+	input.tool.nam == "x"
+	some name in wanted
+	name == 1
+}
+
+wanted contains 1 if input.access.action == "read"
+
+ask contains "b" if data.limits.frozen
+
+ask contains 5
+
+hold contains "c" if lib.changes
+
+deny contains "d" if { input.call.argz.path == "x" }
+`)
+	var bad *rego.LoadError
+	require.ErrorAs(t, err, &bad)
+	var at []string
+	for _, p := range bad.Problems {
+		at = append(at, p.At)
+	}
+	require.Equal(t, []string{"p.rego:7:2", "p.rego:14:21", "p.rego:16:1", "p.rego:18:22", "p.rego:20:24"}, at, "%v", err)
+
+	_, err = load(control + "broken if lib.changes\n\nask contains \"b\" if { broken; data.limits.frozen }\n")
+	require.ErrorAs(t, err, &bad)
+	require.Len(t, bad.Problems, 1, "another rule relies on what is broken")
+
+	_, err = load("package remit\n\ndeny contains \"a\" if lib.changes\n")
+	require.ErrorAs(t, err, &bad)
+	require.Len(t, bad.Problems, 1)
+}

@@ -19,6 +19,9 @@ type modules struct {
 	tests  map[string]*ast.Module // *_test.rego
 	names  []string               // names of parsed, sorted
 	packs  map[string]bool        // files of packs; findings for the author exclude them
+	// leftOut holds the names that rules without a place in parsed use: check
+	// left these rules out, because it found errors in them.
+	leftOut map[string]bool
 }
 
 // parse parses every file before it returns an error.
