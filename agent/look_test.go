@@ -101,6 +101,6 @@ func TestLooksAreRecorded(t *testing.T) {
 			require.Regexp(t, `^sha256:[0-9a-f]{64}$`, v.Evidence)
 		}
 		require.Equal(t, "call", c.Verified[0].Phase)
-		require.Equal(t, "undo", c.Reversal.Verified.Phase)
+		require.Equal(t, "revert", c.Reversal.Verified.Phase)
 	}
 }

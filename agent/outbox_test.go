@@ -285,7 +285,7 @@ func TestSavepointDropsWhatCameAfter(t *testing.T) {
 			causes[c.Dropped.Cause]++
 		}
 	}
-	require.Equal(t, map[string]int{"savepoint": 1, "nest": 2, "undo": 1}, causes)
+	require.Equal(t, map[string]int{"savepoint": 1, "nest": 2, "revert": 1}, causes)
 	fsckClean(t, rt)
 }
 

@@ -90,7 +90,7 @@ func (g *userURLs) digests(url string) [2]string {
 }
 
 func (g *userURLs) digest(what, text string) string {
-	return string(canon.Sum("remit/given/v1", []byte(g.first), []byte(what), []byte(text)))
+	return string(canon.Sum("remit/user-provided/v1", []byte(g.first), []byte(what), []byte(text)))
 }
 
 // look reads the new records, and returns a function that reports whether a URL

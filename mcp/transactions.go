@@ -285,7 +285,7 @@ type txnCallState struct {
 	Call     string       `json:"call"`
 	Tool     string       `json:"tool"`
 	Phase    revert.Phase `json:"phase"`
-	Reverted bool         `json:"undone,omitempty"`
+	Reverted bool         `json:"reverted,omitempty"`
 }
 
 // txnStatePage is a page of a list of transactions.

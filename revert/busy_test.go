@@ -86,7 +86,7 @@ func TestConcurrentReverts(t *testing.T) {
 	require.NoError(t, err)
 	there, release, late := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	q.host.OnPoint = func(point string) error {
-		if point == "journal.append.begun.undone_by" {
+		if point == "journal.append.begun.reverted_by" {
 			close(there)
 			<-release
 		}

@@ -247,7 +247,7 @@ func (c *Call) finalStatus() (status string, spent bool) {
 	switch c.Phase {
 	case PhaseDone:
 		for _, v := range c.Verified {
-			if !v.OK && v.Phase != "undo" {
+			if !v.OK && v.Phase != "revert" {
 				return "verify_failed", true
 			}
 		}

@@ -61,8 +61,8 @@ func TestHeldRecordsOutOfOrder(t *testing.T) {
 	}{
 		{"refused out of order", []line{first, second, commit, {two, refused.body}}, "call c_2 was released before call c_1"},
 		{"again though unknown", []line{first, commit, release, unknown, release}, "started of call c_1, which was held and ended as unknown"},
-		{"dropped though it is done", []line{first, commit, release, {one, done()}, {one, &record.Dropped{Cause: "undo"}}}, "dropped of call c_1, which was held and ended as done"},
-		{"dropped after a failure, and released", []line{first, commit, release, failed, {one, &record.Dropped{Cause: "undo"}}, release}, "which was held and ended as failed"},
+		{"dropped though it is done", []line{first, commit, release, {one, done()}, {one, &record.Dropped{Cause: "revert"}}}, "dropped of call c_1, which was held and ended as done"},
+		{"dropped after a failure, and released", []line{first, commit, release, failed, {one, &record.Dropped{Cause: "revert"}}, release}, "which was held and ended as failed"},
 		{"left behind by a commit", []line{first, commit, {"", &record.Committed{}}}, "ended, and call c_1 was neither released nor dropped"},
 		{"left behind after a failure", []line{first, commit, release, failed, {"", &record.Committed{}}}, "ended, and call c_1 was neither released nor dropped"},
 		{"held after the commit began", []line{commit, first}, "held after transaction"},

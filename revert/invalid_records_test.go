@@ -97,7 +97,7 @@ func TestRecordsOutOfOrder(t *testing.T) {
 		{"a failure before the commit", call, []record.Body{held(1, "k"), &record.Failed{Proof: "not_started"}}, nil, "call c_1 was released, and transaction"},
 		{"a release before the commit", call, []record.Body{held(1, "k"), started()}, nil, "call c_1 was released, and transaction"},
 		{"a release while it is reverted", call, []record.Body{held(1, "k"), &record.Aborting{}, started()}, nil, "call c_1 was released, and transaction"},
-		{"a release of what was dropped", call, []record.Body{held(1, "k"), &record.Dropped{Cause: "undo"}, &record.Committing{}, started()}, nil, "started of call c_1, which was held and ended as dropped"},
+		{"a release of what was dropped", call, []record.Body{held(1, "k"), &record.Dropped{Cause: "revert"}, &record.Committing{}, started()}, nil, "started of call c_1, which was held and ended as dropped"},
 		{"a second release", call, []record.Body{held(1, "k"), &record.Committing{}, started(), done(), started()}, nil, "started of call c_1, which was held and ended as done"},
 		{"a release under another key", call, []record.Body{held(1, "l"), &record.Committing{}, started()}, nil, "call c_1 was released under another operation key"},
 		{"a release out of turn", call, []record.Body{held(2, "k"), held(1, "earlier"), &record.Committing{}, started()}, nil, "call c_1 was released before call c_0, which was held earlier"},

@@ -36,7 +36,7 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report,
 	if err != nil {
 		return Report{}, err
 	}
-	m := how.mode("undo")
+	m := how.mode("revert")
 	m.upon = s.upon
 	m = m.begun()
 	rep := Report{Txn: t.ID, State: t.State(), Items: []ResourceResult{}, Dependents: s.dependents(t, how)}

@@ -19,7 +19,7 @@ type RecoveredCall struct {
 	Tool     string          `json:"tool"`
 	Outcome  Phase           `json:"as"`             // done, failed, unknown
 	Why      string          `json:"why"`            // how the outcome was determined
-	Reversal bool            `json:"undo,omitempty"` // an interrupted revert or redo of the call is now complete
+	Reversal bool            `json:"revert,omitempty"` // an interrupted revert or redo of the call is now complete
 	Items    []effect.Result `json:"items,omitempty"`
 }
 

@@ -389,7 +389,7 @@ func (t *Txn) revertedCalls(only string) []*Call {
 // byPerson reports whether a person asked for the revert. Any other revert
 // belongs to the transaction itself.
 func (u *Reversal) byPerson() bool {
-	return u.Reverting.Cause == "abort" || u.Reverting.Cause == "undo"
+	return u.Reverting.Cause == "abort" || u.Reverting.Cause == "revert"
 }
 
 // redoneBy reports whether a redo restores what this revert removed. A redo

@@ -10,7 +10,7 @@ import (
 // it concerns. It lists everything that was left unchanged.
 type Report struct {
 	Txn       string           `json:"txn"`            // the subject transaction
-	RevertTxn string           `json:"undo,omitempty"` // the revert transaction, if there is one
+	RevertTxn string           `json:"revert_txn,omitempty"` // the revert transaction, if there is one
 	State     TxnState         `json:"state"`          // state of Txn afterwards
 	Items     []ResourceResult `json:"items"`
 	// Dependents are the dependent calls. Only a preview lists them.

@@ -196,7 +196,7 @@ func (r *Reverter) revertTxn(ctx context.Context, t *Txn, how Options) (Report, 
 	if err != nil {
 		return Report{Txn: t.ID}, err
 	}
-	m := how.mode("undo")
+	m := how.mode("revert")
 	if link.Txn() == "" {
 		if items := m.allRefused(ctx, s.calls); len(items) > 0 { // nothing is reverted, and the journal records nothing
 			return Report{Txn: t.ID, State: t.State(), Items: items}, r.barrier(ctx)

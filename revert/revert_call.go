@@ -135,7 +135,7 @@ func (w Environment) verifyReversal(ctx context.Context, c *Call, undo string, r
 	if found.Presence == "" {
 		return results, nil
 	}
-	found.Phase, found.OK = "undo", true
+	found.Phase, found.OK = "revert", true
 	if f := found.Presence; f == effect.PresenceApplied || f == effect.PresencePartial {
 		found.OK, found.Why = false, "its Verify still finds the effect ("+string(found.Presence)+"): "+strings.Join(found.Findings, "; ")
 		said := "each resource is as it was, but "

@@ -68,7 +68,7 @@ func (w Environment) waitIdle(ctx context.Context, c *Call) error {
 
 // RevertKey returns the key of the revert of a call. It is the same for each
 // attempt, so a service can recognize a repetition.
-func RevertKey(key string) string { return string(canon.Sum("remit/undo-key/v1", []byte(key))) }
+func RevertKey(key string) string { return string(canon.Sum("remit/revert-key/v1", []byte(key))) }
 
 // Abort reverts and ends an open transaction that this opening of the journal
 // owns. If only some of its calls are reverted, it stays open. The caller makes
@@ -183,11 +183,11 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Options) (Report, erro
 	}
 	if len(how.Calls) > 0 {
 		unnamed := func(c *Call) bool { return !slices.Contains(how.Calls, c.Ref.Call) }
-		dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.HeldCalls(), unnamed), how.drop("undo"))
+		dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.HeldCalls(), unnamed), how.drop("revert"))
 		if err != nil {
 			return Report{Txn: t.ID, Items: dropped}, err
 		}
-		items, err := r.revertCalls(ctx, rec, t.only(how.Calls), how.mode("undo"))
+		items, err := r.revertCalls(ctx, rec, t.only(how.Calls), how.mode("revert"))
 		return Report{Txn: t.ID, State: TxnOpen, Items: append(dropped, items...)}, err
 	}
 	// Aborting needs no barrier of its own: the first Reverting record makes it

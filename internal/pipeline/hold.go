@@ -231,7 +231,7 @@ func recallHeld(o *tool.Outcome, c *revert.Call) {
 func droppedWhy(d *record.Dropped) string {
 	why := map[string]string{
 		"abort": "its transaction was reverted", "savepoint": "what came after a savepoint was reverted",
-		"nest": "the transaction inside another that it was in was reverted", "undo": "it was reverted itself",
+		"nest": "the transaction inside another that it was in was reverted", "revert": "it was reverted itself",
 		"budget": "another call had spent its budget before",
 	}[d.Cause]
 	if d.By != "" {

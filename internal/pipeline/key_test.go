@@ -21,7 +21,7 @@ func TestKeyVectors(t *testing.T) {
 			ToolDigest string `json:"tool_digest"`
 			Input      string `json:"input"`
 			Key        string `json:"key"`
-			UndoKey    string `json:"undo_key"`
+			RevertKey  string `json:"revert_key"`
 		} `json:"keys"`
 	}
 	require.NoError(t, json.Unmarshal(raw, &vectors))
@@ -29,7 +29,7 @@ func TestKeyVectors(t *testing.T) {
 	for _, v := range vectors.Keys {
 		key := pipeline.OperationKey(v.Txn, v.Sequence, v.ToolDigest, []byte(v.Input))
 		require.Equal(t, v.Key, key)
-		require.Equal(t, v.UndoKey, revert.RevertKey(key))
+		require.Equal(t, v.RevertKey, revert.RevertKey(key))
 		require.False(t, seen[key], "each call has a key of its own")
 		seen[key] = true
 	}

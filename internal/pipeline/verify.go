@@ -239,4 +239,3 @@ func evidence(v verify.Verdict) string {
 	}
 	return string(canon.Sum("remit/evidence/v1", parts...))
 }
-

@@ -216,7 +216,7 @@ func (h *gatewaySetup) notes(key string) (all []string) {
 			Key   string
 			Value json.RawMessage
 		}
-		if string(e.Header.Kind) == "noted" {
+		if string(e.Header.Kind) == "revert_note" {
 			require.NoError(h.t, json.Unmarshal(e.Body, &body))
 			require.Equal(h.t, key, body.Key)
 			all = append(all, string(body.Value))

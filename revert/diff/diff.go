@@ -158,7 +158,7 @@ func dropped(c *revert.Call, resource string) bool {
 		return c.Phase == revert.PhaseFailed
 	}
 	switch c.Reversal.Reverting.Cause {
-	case "abort", "undo":
+	case "abort", "revert":
 		return false // a person asked for it; the diff still shows what the call did
 	}
 	return c.Reversal.Reverted != nil && slices.ContainsFunc(c.Reversal.Reverted.Results, func(r effect.Result) bool {

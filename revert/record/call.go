@@ -289,7 +289,7 @@ type Decided struct {
 
 // Verified is the result of one probe.
 type Verified struct {
-	Phase    string          `json:"phase"` // call, recovery, undo
+	Phase    string          `json:"phase"` // call, recovery, revert
 	Presence effect.Presence `json:"verdict"`
 	OK       bool            `json:"ok"` // false: the call did not verify
 	Findings []string        `json:"findings,omitempty"`
@@ -320,6 +320,6 @@ type Held struct {
 
 // Dropped says that a held call will not be released.
 type Dropped struct {
-	Cause string `json:"cause"`        // abort, savepoint, nest, undo, budget
+	Cause string `json:"cause"`        // abort, savepoint, nest, revert, budget
 	By    string `json:"by,omitempty"` // principal that asked for it; empty: the runtime
 }

@@ -6,7 +6,7 @@ type Kind string
 // The kinds of record. A kind is never reused for another meaning.
 const (
 	KindSession      Kind = "session"       // a session was opened
-	KindDelegated    Kind = "handed"        // a session delegated part of its grant to another
+	KindDelegated    Kind = "delegated"     // a session delegated part of its grant to another
 	KindRevoked      Kind = "revoked"       // a person revoked a grant
 	KindRemembered   Kind = "remembered"    // an approval also covers later calls
 	KindLabelled     Kind = "labelled"      // the policy gave the session labels
@@ -22,8 +22,8 @@ const (
 	KindDropped      Kind = "dropped"       // a held call will not be released
 	KindStarted      Kind = "started"       // a call may have effects from now on
 	KindChanged      Kind = "changed"       // one effect is about to happen
-	KindPostVersions Kind = "landed"        // versions that changes really left, of a call without a result
-	KindRevertNote   Kind = "noted"         // the tool stored a note for its own Revert
+	KindPostVersions Kind = "post_versions" // versions that changes really left, of a call without a result
+	KindRevertNote   Kind = "revert_note"   // the tool stored a note for its own Revert
 	KindState        Kind = "state"         // new state of a stateful tool for a session
 	KindDone         Kind = "done"          // the call's code returned a result
 	KindFailed       Kind = "failed"        // the call ended, proven to have no effect
@@ -41,7 +41,7 @@ const (
 	KindAborting     Kind = "aborting"      // the revert of the transaction began
 	KindAborted      Kind = "aborted"       // the transaction ended, reverted as far as listed
 	KindErased       Kind = "erased"        // the bodies of a call's records were destroyed
-	KindRevertedBy   Kind = "undone_by"     // another transaction reverts, or redoes, an ended one
+	KindRevertedBy   Kind = "reverted_by"   // another transaction reverts, or redoes, an ended one
 	KindFeedback     Kind = "feedback"      // a person's feedback on a call
 	KindAccepted     Kind = "accepted"      // a person accepted an incomplete journal
 )

@@ -12,7 +12,7 @@ import (
 type Reverting struct {
 	Of    CallRef       `json:"of"`
 	Key   string        `json:"key"`          // revert key
-	Cause string        `json:"cause"`        // failed, verify_failed, savepoint, abort, undo, recovery, redo
+	Cause string        `json:"cause"`        // failed, verify_failed, savepoint, abort, revert, recovery, redo
 	By    string        `json:"by,omitempty"` // principal that asked: the named person, or the principal of the program; empty: the runtime
 	Steps []effect.Step `json:"steps"`
 }

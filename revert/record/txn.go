@@ -3,11 +3,11 @@ package record
 // Begun begins a transaction.
 type Begun struct {
 	Owner   string   `json:"owner"`
-	Reverts string   `json:"undoes,omitempty"` // the ended transaction that this one reverts
-	Also    []string `json:"also,omitempty"`   // further ended transactions, whose dependent calls are reverted too
-	Redoes  string   `json:"redoes,omitempty"` // the reverted transaction that this one redoes
-	Only    string   `json:"only,omitempty"`   // with redoes: redo only what this revert transaction reverted
-	Roots   []Root   `json:"roots,omitempty"`  // with undoes, redoes: the folders of the revert, if a person named others than the recorded ones
+	Reverts string   `json:"reverts,omitempty"` // the ended transaction that this one reverts
+	Also    []string `json:"also,omitempty"`    // further ended transactions, whose dependent calls are reverted too
+	Redoes  string   `json:"redoes,omitempty"`  // the reverted transaction that this one redoes
+	Only    string   `json:"only,omitempty"`    // with redoes: redo only what this revert transaction reverted
+	Roots   []Root   `json:"roots,omitempty"`   // with reverts, redoes: the folders of the revert, if a person named others than the recorded ones
 }
 
 // Adopted gives an abandoned transaction a new owner.

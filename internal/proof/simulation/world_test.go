@@ -184,7 +184,7 @@ func (w *simState) digest() uint64 {
 // began records a transaction that an agent began, or the subjects of a revert:
 // not of a redo.
 func (w *simState) began(id string, body []byte) {
-	if bytes.Contains(body, []byte(`"undoes"`)) {
+	if bytes.Contains(body, []byte(`"reverts"`)) {
 		var begun record.Begun
 		must(json.Unmarshal(body, &begun))
 		for _, of := range append(begun.Also, begun.Reverts) {

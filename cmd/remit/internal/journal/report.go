@@ -54,7 +54,7 @@ func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id s
 	}
 	if len(rep.Items) == 0 {
 		if way == redoing && id != rep.Txn { // the transaction can have other reverts
-			what = "undo " + id + " of " + what
+			what = "revert " + id + " of " + what
 		}
 		_, _ = fmt.Fprintf(w, "%s%s: %s\n", what, render.State(p, rep.State, false), nothing)
 		return

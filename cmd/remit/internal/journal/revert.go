@@ -116,7 +116,7 @@ type revertOutput struct {
 	revert.Report
 	Preview     bool                    `json:"preview,omitempty"`
 	Complete    bool                    `json:"complete"`
-	NotReverted []revert.ResourceResult `json:"not_undone"`
+	NotReverted []revert.ResourceResult `json:"not_reverted"`
 	// PassedOver lists the newer calls that --last skipped.
 	PassedOver []passedOver `json:"passed_over,omitempty"`
 	// Missing lists the gaps of the journal that can hide newer calls.

@@ -221,7 +221,7 @@ func writeReversal(p cli.Style, w io.Writer, row func(name, text string), u *rev
 	if u.Reverting.By != "" {
 		by = ", by " + u.Reverting.By
 	}
-	row("undo", u.Call+" in "+u.Txn+", cause: "+u.Reverting.Cause+by)
+	row("revert", u.Call+" in "+u.Txn+", cause: "+u.Reverting.Cause+by)
 	if u.Reverted == nil {
 		return
 	}

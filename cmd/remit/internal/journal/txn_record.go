@@ -25,11 +25,11 @@ type txnRecord struct {
 	Client      *perm.ClientFacts `json:"client,omitempty"` // client of the session, if its record names one
 	Session     string            `json:"session"`
 	Began       time.Time         `json:"began"`
-	Reverts     string            `json:"undoes,omitempty"`      // transaction that this one reverts
-	RevertsCall string            `json:"undoes_call,omitempty"` // with undoes: the one call that it reverts, of several
+	Reverts     string            `json:"reverts,omitempty"`      // transaction that this one reverts
+	RevertsCall string            `json:"reverts_call,omitempty"` // with reverts: the one call that it reverts, of several
 	Redoes      string            `json:"redoes,omitempty"`      // transaction that this one redoes
 	Only        string            `json:"only,omitempty"`        // with redoes: the revert that it redoes
-	RevertedBy  []string          `json:"undone_by"`
+	RevertedBy  []string          `json:"reverted_by"`
 	RedoneBy    []string          `json:"redone_by"`
 	Elsewhere   []elsewhereRecord `json:"elsewhere,omitempty"` // reverts and redos in copies of its folders
 	Missing     []gap             `json:"missing,omitempty"`   // gaps in this transaction or after it
@@ -76,7 +76,7 @@ type callLine struct {
 	ExitCode *int          `json:"exit_code,omitempty"`
 	Signal   string        `json:"signal,omitempty"`
 	Changes  []tool.Change `json:"changes"`
-	Reverted string        `json:"undone,omitempty"` // all, some, none, or in_flight
+	Reverted string        `json:"reverted,omitempty"` // all, some, none, or in_flight
 	Queued   bool          `json:"queued,omitempty"` // the commit releases the call
 	Erased   *erasedRecord `json:"erased,omitempty"` // set: the records of the call are gone
 	// Feedback lists the feedback, oldest first. The newest of each person

@@ -26,7 +26,7 @@ type Answer struct {
 	Changes       []tool.Change    `json:"changes"`
 	Verdict       *tool.Verdict    `json:"verdict"`
 	Reverted      string           `json:"reverted,omitempty"`
-	RevertResults []effect.Result  `json:"undo,omitempty"`
+	RevertResults []effect.Result  `json:"revert,omitempty"`
 	Error         *tool.Problem    `json:"error"`
 	Text          string           `json:"text,omitempty"`   // text for the model, if there is no output or a filter adds to it
 	Filter        string           `json:"filter,omitempty"` // filter that refused the call
@@ -60,7 +60,7 @@ type Summary struct {
 	Unknown     int                     `json:"unknown"`
 	Held        int                     `json:"held,omitempty"`    // calls that wait for the commit
 	Waiting     int                     `json:"waiting,omitempty"` // calls that wait for approval
-	NotReverted []revert.ResourceResult `json:"not_undone"`
+	NotReverted []revert.ResourceResult `json:"not_reverted"`
 
 	ProgramsFailed int `json:"programs_failed,omitempty"` // done calls whose program returned a code other than 0, or died of a signal
 
@@ -139,7 +139,7 @@ func (t jsonResults) back(n int, name string, r revert.Report) {
 		RevertTo    string                  `json:"revert_to"`
 		Complete    bool                    `json:"complete"`
 		Items       []revert.ResourceResult `json:"items"`
-		NotReverted []revert.ResourceResult `json:"not_undone"`
+		NotReverted []revert.ResourceResult `json:"not_reverted"`
 	}{n, name, r.Complete(), cli.Listed(r.Items), r.NotReverted()})
 }
 

@@ -77,7 +77,7 @@ func writeStats(p cli.Style, w io.Writer, r stats.ToolStats) {
 		{r.Dropped, "dropped"},
 		{r.InFlight, "in flight"},
 	}))
-	row("undone", numbers([]number{{r.Reverted, "reverted"}, {r.RevertedPartial, "reverted in part"}}))
+	row("reverted", numbers([]number{{r.Reverted, "reverted"}, {r.RevertedPartial, "reverted in part"}}))
 	if r.Time.Count > 0 {
 		about := map[bool]string{true: "", false: "~"}[r.Time.Exact]
 		row("time", fmt.Sprintf("p50 %s%s, p99 %s%s, of %d", about, roundDuration(r.Time.P50), about, roundDuration(r.Time.P99), r.Time.Count))

@@ -125,7 +125,7 @@ type toolRecord struct {
 	CanVerify   bool                    `json:"can_verify"`
 	CheckedBy   []string                `json:"checked_by"` // output_schema, verify
 	CanRevert   bool                    `json:"can_revert"`
-	RevertedBy  []string                `json:"undone_by"` // revert, handles, sandbox; empty: nothing to revert, or nothing reverts it
+	RevertedBy  []string                `json:"reverted_by"` // revert, handles, sandbox; empty: nothing to revert, or nothing reverts it
 	CanHold     bool                    `json:"can_hold"`  // a policy can hold calls until the commit
 	Idempotent  bool                    `json:"idempotent,omitempty"`
 	Risk        perm.Risk               `json:"risk,omitempty"`
@@ -204,7 +204,7 @@ func writeTool(p cli.Style, w io.Writer, r toolRecord) {
 	}
 	row("confined", confinementWords(r.Confinement))
 	row("checked", checkWords(r.CheckedBy))
-	row("undone", r.reverted)
+	row("reverted", r.reverted)
 	row("grade", gradeWords(r.Grade, r.Graded))
 	for _, n := range r.Needs {
 		row("needs", n.String())

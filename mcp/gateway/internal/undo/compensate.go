@@ -87,7 +87,7 @@ func (m Tool) Revert(ctx context.Context, rc tool.RevertContext) error {
 			return err
 		}
 	}
-	a, err := m.Upstream.Call(ctx, s, back.Tool, back.Args, upstream.Facts{Meta: map[string]any{"remit.dev/undo-key": rc.RevertKey}})
+	a, err := m.Upstream.Call(ctx, s, back.Tool, back.Args, upstream.Facts{Meta: map[string]any{"remit.dev/revert-key": rc.RevertKey}})
 	switch {
 	case upstream.UnreadError(err) != nil && !repeatable: // the server rejected it unread
 		return errors.Join(err, m.Attempts.drop(rc.RevertKey))
