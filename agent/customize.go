@@ -139,12 +139,9 @@ func (s *Session) ToolHiddenReason(ctx context.Context, name string) (string, er
 	if newest, _ := tools.Get(t.Name()); newest.QualifiedName() != t.QualifiedName() {
 		return "there is a newer version; a call may name it", nil
 	}
-	shown, err := s.Tools(ctx)
-	if slices.ContainsFunc(shown, func(other tool.Tool) bool { return other.Name() == t.Name() }) {
-		return "", nil
+	hidden, err := s.looking().HidesTool(ctx, t)
+	if err == nil && hidden {
+		return "the policy hides it", nil
 	}
-	if err != nil {
-		return "", err
-	}
-	return "the policy hides it", nil
+	return "", err
 }

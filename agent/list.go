@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"iter"
 
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
@@ -11,8 +13,27 @@ import (
 // Tools returns the tools to show in the session: all that the policy does not
 // hide, sorted by name. The runtime decides a call of a hidden tool like any
 // other. With an error, the tools for which the policy failed are missing.
-func (s *Session) Tools(ctx context.Context) ([]tool.Tool, error) {
-	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id), nil).line.VisibleTools(ctx)
+func (s *Session) Tools(ctx context.Context) (shown []tool.Tool, err error) {
+	for t, failed := range s.ToolsAfter(ctx, "") {
+		if failed != nil {
+			err = failed
+			continue
+		}
+		shown = append(shown, t)
+	}
+	return shown, err
+}
+
+// ToolsAfter yields the tools of Tools whose name is after the given one, for a
+// list in pages. It decides about a tool when the caller reaches it. A tool for
+// which the policy failed is an error instead.
+func (s *Session) ToolsAfter(ctx context.Context, name string) iter.Seq2[tool.Tool, error] {
+	return s.looking().VisibleTools(ctx, name)
+}
+
+// looking returns a pipeline for questions that call nothing.
+func (s *Session) looking() *pipeline.Pipeline {
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id), nil).line
 }
 
 // Usage returns how to use the tools that Tools returns, for the system prompt
@@ -31,7 +52,7 @@ func (s *Session) Usage(ctx context.Context) (string, error) {
 // from the session or the policy hides this call. It runs and records nothing,
 // and promises nothing: the policy decides a call when it is made.
 func (s *Session) PreviewDecision(ctx context.Context, name string, input any) (perm.Effect, error) {
-	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id), nil).line.PreviewDecision(ctx, name, input)
+	return s.looking().PreviewDecision(ctx, name, input)
 }
 
 // Tool returns the tool that a call by this name, or name@version, selects in

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -302,8 +301,8 @@ func (c *call) end(ctx context.Context, tx *agent.Txn, s tool.Status) error {
 // hidden reports whether the tool is hidden from the session: a refusal must
 // not reveal it.
 func (c *call) hidden(ctx context.Context) bool {
-	shown, _ := c.st.session.Tools(context.WithoutCancel(ctx)) // tools without a decision are missing
-	return !slices.ContainsFunc(shown, func(t tool.Tool) bool { return t.Name() == c.tool.Name() })
+	_, shown := shownTool(context.WithoutCancel(ctx), c.st.session, c.tool.Name())
+	return !shown
 }
 
 // absentError says that the upstream of a tool is not available, and why.

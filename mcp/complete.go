@@ -23,7 +23,7 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*wireR
 	if !ok {
 		return s.completeElsewhere(ctx, st, req)
 	}
-	t, shown := s.tools(ctx, st.session)[name]
+	t, shown := shownTool(ctx, st.session, name)
 	if !shown {
 		return s.completeElsewhere(ctx, st, req)
 	}

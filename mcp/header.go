@@ -66,7 +66,7 @@ func (s *Server) headersFit(r *http.Request, st *clientSession, body []byte) *js
 	if !bytes.Contains(schema, []byte(headerKeyword)) || json.Unmarshal(schema, &says) != nil {
 		return nil
 	}
-	if _, shown := s.tools(r.Context(), st.session)[t.Name()]; !shown {
+	if _, shown := shownTool(r.Context(), st.session, t.Name()); !shown {
 		return nil
 	}
 	var m struct {

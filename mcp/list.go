@@ -24,23 +24,81 @@ const pageSize = 500
 // neither.
 const freshMillis = 1000
 
-// listTools responds to tools/list: the tools that the policy does not hide
-// from the session, by name.
+// listTools responds to tools/list with a page of the tools that the policy
+// does not hide from the session, by name. The cursor is the name of the last
+// tool of the page before, so a page costs the same whatever comes after it.
 func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (*wireResult, error) {
 	st, err := s.clientSessionOf(ctx, req.Extra)
 	if err != nil {
 		return nil, err
 	}
 	s.awaitNew(ctx)
-	shown, err := s.shown(ctx, st.session)
-	if err != nil {
-		return nil, err
-	}
 	after := ""
 	if req.Params != nil {
 		after = req.Params.Cursor
 	}
-	return pageOf(req.ProtocolVersion(), "tools", shown, after)
+	if _, own := s.transactionTool(after); !own && after != "" {
+		if _, known := st.session.Tool(after); !known {
+			return nil, errCursor()
+		}
+	}
+	page, err := s.toolsAfter(ctx, st.session, after)
+	if err != nil {
+		return nil, err
+	}
+	next := ""
+	if len(page) > pageSize {
+		page, next = page[:pageSize], page[pageSize-1].name
+	}
+	return pageResult(req.ProtocolVersion(), "tools", page, next), nil
+}
+
+// toolsAfter returns the tools of a page that a session sees, and one more if
+// there is one.
+func (s *Server) toolsAfter(ctx context.Context, in *agent.Session, after string) (list []listItem, err error) {
+	for _, t := range s.own {
+		if t.name <= after {
+			continue
+		}
+		l, err := t.listed()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, l)
+	}
+	most := len(list) + pageSize
+	var failed error
+	for t, err := range in.ToolsAfter(ctx, after) {
+		if err != nil {
+			failed = err
+			continue
+		}
+		if _, own := s.transactionTool(t.Name()); own || s.isInternalTool(t) {
+			continue // the name is taken, or clients read an entry that the tool serves
+		}
+		l, err := s.describe(t)
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, l); len(list) > most {
+			break
+		}
+	}
+	if failed != nil {
+		s.opts.Log.Warn("some tools are not listed", "error", failed)
+	}
+	slices.SortStableFunc(list, func(a, b listItem) int { return strings.Compare(a.name, b.name) })
+	return list[:min(len(list), pageSize+1)], nil
+}
+
+// shownTool returns the tool of a name, if the session sees it.
+func shownTool(ctx context.Context, in *agent.Session, name string) (tool.Tool, bool) {
+	t, known := in.Tool(name)
+	if !known {
+		return t, false
+	}
+	hidden, err := in.ToolHiddenReason(ctx, name)
+	return t, err == nil && hidden == ""
 }
 
 // awaitNew waits a moment for upstreams that have not responded yet.
@@ -50,12 +108,20 @@ func (s *Server) awaitNew(ctx context.Context) {
 	}
 }
 
-// pageOf responds with a page of a list.
+// pageOf responds with the page of a whole list that begins after a cursor.
 func pageOf(revision, member string, list []listItem, after string) (*wireResult, error) {
 	page, next, ok := pageAfter(list, after)
 	if !ok {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is none that this server gave"}
+		return nil, errCursor()
 	}
+	return pageResult(revision, member, page, next), nil
+}
+
+func errCursor() error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is none that this server gave"}
+}
+
+func pageResult(revision, member string, page []listItem, next string) *wireResult {
 	all := make([]json.RawMessage, 0, len(page))
 	for _, l := range page {
 		all = append(all, l.object)
@@ -67,44 +133,14 @@ func pageOf(revision, member string, list []listItem, after string) (*wireResult
 	if next != "" {
 		o.set("nextCursor", next)
 	}
-	return o, nil
+	return o
 }
 
-// listItem is one tool, resource or prompt of a list.
+// listItem is one tool, resource or prompt of a list. Its name is that of the
+// runtime, which orders the list.
 type listItem struct {
 	name   string
 	object json.RawMessage
-}
-
-// shown returns the tools that a session sees, in a stable order.
-func (s *Server) shown(ctx context.Context, in *agent.Session) ([]listItem, error) {
-	tools, err := in.Tools(ctx)
-	if err != nil {
-		s.opts.Log.Warn("some tools are not listed", "error", err)
-	}
-	list := make([]listItem, 0, len(tools)+len(s.own))
-	for _, t := range s.own {
-		l, err := t.listed()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, l)
-	}
-	for _, t := range tools {
-		if _, own := s.transactionTool(t.Name()); own {
-			continue // the name is taken
-		}
-		if s.isInternalTool(t) {
-			continue
-		}
-		l, err := s.describe(t)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, l)
-	}
-	slices.SortStableFunc(list, func(a, b listItem) int { return strings.Compare(a.name, b.name) })
-	return list, nil
 }
 
 // pageAfter returns the page of a list that begins after a name.
@@ -131,13 +167,7 @@ func pageAfter(list []listItem, after string) (page []listItem, next string, ok 
 func (s *Server) describe(t tool.Tool) (listItem, error) {
 	if s.opts.Mirror != nil {
 		if object, ok := s.opts.Mirror.UpstreamDefinition(t); ok {
-			var named struct {
-				Name string `json:"name"`
-			}
-			if err := json.Unmarshal(object, &named); err != nil {
-				return listItem{}, fmt.Errorf("mcp: how tool %s is listed: %w", t.Name(), err)
-			}
-			return listItem{name: named.Name, object: object}, nil
+			return listItem{name: t.Name(), object: object}, nil
 		}
 	}
 	spec := t.Spec()

@@ -2,13 +2,19 @@ package mcp_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp"
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -60,4 +66,79 @@ func TestToolsChanged(t *testing.T) {
 		require.Greater(t, len(before.Tools), 1)
 		require.Len(t, after.Tools, 1)
 	})
+}
+
+// TestListPages reads a long list in pages: each visible tool once, in order. A
+// page asks the policy only about the tools that can be on it, and one more.
+func TestListPages(t *testing.T) {
+	var want []string
+	var tools []tool.Tool
+	for i := range 1_400 {
+		name := fmt.Sprintf("t_%04d", i)
+		made, err := tool.Create(name, "Looks at one thing.", func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
+		require.NoError(t, err)
+		tools = append(tools, made)
+		if !strings.HasSuffix(name, "7") && name != "t_0450" {
+			want = append(want, name)
+		}
+	}
+	var asked atomic.Int32
+	engine := perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
+		if r.Purpose != perm.PurposeList {
+			return perm.NewDecision(perm.Allow, perm.Details{}), nil
+		}
+		asked.Add(1)
+		var hides []perm.Reason
+		switch {
+		case r.Tool.Name == "t_0450":
+			return perm.Decision{}, errors.New("not decided")
+		case strings.HasSuffix(r.Tool.Name, "7"):
+			hides = []perm.Reason{{Text: "it ends with 7", Set: "hide"}}
+		}
+		return perm.NewDecision(perm.Allow, perm.Details{HideReasons: hides}), nil
+	})
+	h := newServerSetup(t, mcp.Options{}, agent.Policy(engine))
+	require.NoError(t, h.rt.SetTools(tools...))
+	cs := h.client("2025-06-18", nil) // clients of later revisions reuse a list
+	var names []string
+	cursor := ""
+	for page := range 3 {
+		asked.Store(0)
+		r, err := cs.ListTools(t.Context(), &sdk.ListToolsParams{Cursor: cursor})
+		require.NoError(t, err)
+		for _, l := range r.Tools {
+			names = append(names, l.Name)
+		}
+		cursor = r.NextCursor
+		require.Equal(t, page == 2, cursor == "", "page %d", page)
+		require.LessOrEqual(t, asked.Load(), int32(570), "501 that are visible, and a tenth that are not")
+	}
+	require.Equal(t, append(want, "txn_begin", "txn_commit", "txn_preview", "txn_revert", "txn_status"), names)
+
+	_, err := cs.ListTools(t.Context(), &sdk.ListToolsParams{Cursor: "none"})
+	require.ErrorContains(t, err, "cursor")
+	asked.Store(0)
+	_, err = cs.ListTools(t.Context(), &sdk.ListToolsParams{Cursor: "t_1399"})
+	require.NoError(t, err)
+	require.Zero(t, asked.Load())
+}
+
+// TestOneToolIsDecidedAlone checks that a question about one tool costs one
+// decision, whatever is beside it.
+func TestOneToolIsDecidedAlone(t *testing.T) {
+	var asked atomic.Int32
+	engine := perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
+		if r.Purpose == perm.PurposeList {
+			asked.Add(1)
+		}
+		return perm.NewDecision(perm.Allow, perm.Details{}), nil
+	})
+	h := newServerSetup(t, mcp.Options{}, agent.Policy(engine))
+	require.NoError(t, h.srv.SetResources(mcp.Resource{URI: "notes://{input}", Name: "upper", Tool: "upper"}))
+	cs := h.client("2025-06-18", nil)
+	asked.Store(0)
+	r, err := cs.ListResourceTemplates(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, r.ResourceTemplates, 1)
+	require.Equal(t, int32(1), asked.Load())
 }

@@ -58,9 +58,10 @@ func TestMirror(t *testing.T) {
 		cs := h.client(revision, nil)
 		list, err := cs.ListTools(t.Context(), nil)
 		require.NoError(t, err)
-		require.Equal(t, "Far__Echo.It", list.Tools[0].Name)
-		require.Equal(t, map[string]any{"type": "object", "x-own": 1.0}, list.Tools[0].InputSchema)
-		require.Equal(t, sdk.Meta{"a": 1.0}, list.Tools[0].Meta)
+		i := slices.IndexFunc(list.Tools, func(l *sdk.Tool) bool { return l.Name == "Far__Echo.It" })
+		require.GreaterOrEqual(t, i, 0)
+		require.Equal(t, map[string]any{"type": "object", "x-own": 1.0}, list.Tools[i].InputSchema)
+		require.Equal(t, sdk.Meta{"a": 1.0}, list.Tools[i].Meta)
 
 		for _, result := range []string{
 			`{"content":[{"type":"text","text":"a<b"},{"type":"resource_link","uri":"file:///x","name":"x"}],"structuredContent":[1,2.50],"_meta":{"own":true},"resultType":"complete"}`,

@@ -42,13 +42,8 @@ func (s *Server) listResources(ctx context.Context, extra *sdk.RequestExtra, rev
 	}
 	s.awaitNew(ctx)
 	var list []listItem
-	var shown map[string]tool.Tool
-	own := load(&s.offers.resources)
-	if len(own) > 0 {
-		shown = s.tools(ctx, st.session)
-	}
-	for _, r := range own {
-		if _, ok := shown[r.Tool]; !ok || r.several() != several {
+	for _, r := range load(&s.offers.resources) {
+		if _, shown := shownTool(ctx, st.session, r.Tool); !shown || r.several() != several {
 			continue
 		}
 		var what any = sdk.Resource{URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MediaType}
@@ -77,14 +72,9 @@ func (s *Server) listPrompts(ctx context.Context, req *sdk.ListPromptsRequest) (
 	}
 	s.awaitNew(ctx)
 	var list []listItem
-	var shown map[string]tool.Tool
-	own := load(&s.offers.prompts)
-	if len(own) > 0 {
-		shown = s.tools(ctx, st.session)
-	}
-	for _, p := range own {
-		t, ok := shown[p.Tool]
-		if !ok {
+	for _, p := range load(&s.offers.prompts) {
+		t, shown := shownTool(ctx, st.session, p.Tool)
+		if !shown {
 			continue
 		}
 		d := sdk.Prompt{Name: p.Name, Title: p.Title, Description: p.Description}
@@ -133,10 +123,7 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 	}
 	p := req.Params
 	r, said, ok := s.resource(p.URI)
-	t, shown := tool.Tool{}, false
-	if ok {
-		t, shown = s.tools(ctx, st.session)[r.Tool]
-	}
+	t, shown := shownTool(ctx, st.session, r.Tool)
 	call := &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{
 		Meta: p.Meta, Name: r.Tool, InputResponses: p.InputResponses, RequestState: p.RequestState,
 	}}
@@ -175,10 +162,7 @@ func (s *Server) getPrompt(ctx context.Context, req *sdk.GetPromptRequest) (*wir
 	}
 	p := req.Params
 	prompt, ok := s.prompt(p.Name)
-	t, shown := tool.Tool{}, false
-	if ok {
-		t, shown = s.tools(ctx, st.session)[prompt.Tool]
-	}
+	t, shown := shownTool(ctx, st.session, prompt.Tool)
 	call := &sdk.CallToolRequest{Session: req.Session, Extra: req.Extra, Params: &sdk.CallToolParamsRaw{
 		Meta: p.Meta, Name: prompt.Tool, InputResponses: p.InputResponses, RequestState: p.RequestState,
 	}}

@@ -13,7 +13,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/yosida95/uritemplate/v3"
 
-	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -172,19 +171,6 @@ func (s *Server) prompt(name string) (Prompt, bool) {
 	return all[i], true
 }
 
-// tools returns the tools that a session sees, by name.
-func (s *Server) tools(ctx context.Context, in *agent.Session) map[string]tool.Tool {
-	all, err := in.Tools(ctx)
-	if err != nil {
-		s.opts.Log.Warn("some tools are not listed", "error", err)
-	}
-	by := map[string]tool.Tool{}
-	for _, t := range all {
-		by[t.Name()] = t
-	}
-	return by
-}
-
 // argument is the schema of one argument, as far as the server reads it.
 type argument struct {
 	Type               any
@@ -258,10 +244,9 @@ func (s *Server) maySubscribe(ctx context.Context, extra *sdk.RequestExtra, uris
 	if err != nil {
 		return err
 	}
-	shown := s.tools(ctx, st.session)
 	for _, uri := range uris {
-		r, _, ok := s.resource(uri)
-		if _, sees := shown[r.Tool]; ok && sees {
+		r, _, _ := s.resource(uri)
+		if _, shown := shownTool(ctx, st.session, r.Tool); shown {
 			continue
 		}
 		if _, ok := s.upstreamResource(ctx, st.session, uri); !ok {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/toolaccess"
@@ -11,34 +13,53 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// VisibleTools returns the tools that the policy does not hide, sorted by name,
-// and only the newest version of each. It omits tools that are not configured.
-// It asks the policy about each tool with purpose list. Hiding keeps a model
-// from useless attempts. It does not protect, because the runtime decides a
-// call by name like any other. If the policy cannot be evaluated for a tool,
-// the tool is omitted and the error says so.
-func (l *Pipeline) VisibleTools(ctx context.Context) (shown []tool.Tool, err error) {
-	if l == nil {
-		return nil, nil
+// VisibleTools yields the tools that the policy does not hide and whose name is
+// after the given one, sorted by name, and only the newest version of each. It
+// omits tools that are not configured. It asks the policy about a tool, with
+// purpose list, when the caller reaches it. So a page of a list costs the same
+// whatever comes after it. Hiding keeps a model from useless attempts. It does
+// not protect, because the runtime decides a call by name like any other. If
+// the policy cannot be evaluated for a tool, VisibleTools yields only an error.
+func (l *Pipeline) VisibleTools(ctx context.Context, after string) iter.Seq2[tool.Tool, error] {
+	return func(yield func(tool.Tool, error) bool) {
+		if l == nil {
+			return
+		}
+		facts := l.p.Facts.Session()
+		tools := l.tools()
+		names := tools.Names()
+		first, found := slices.BinarySearch(names, after)
+		if found {
+			first++
+		}
+		for _, name := range names[first:] {
+			t, _ := tools.Get(name) // Names lists only existing tools
+			if t.NotConfiguredReason() != "" || t.HiddenReason(l.p.Client) != "" {
+				continue
+			}
+			hidden, err := l.hidesTool(ctx, t, facts)
+			if err != nil {
+				t = tool.Tool{}
+			}
+			if (err != nil || !hidden) && !yield(t, err) {
+				return
+			}
+		}
 	}
-	facts := l.p.Facts.Session()
-	tools := l.tools()
-	for _, name := range tools.Names() {
-		t, _ := tools.Get(name) // Names lists only existing tools
-		if t.NotConfiguredReason() != "" || t.HiddenReason(l.p.Client) != "" {
-			continue
-		}
-		a := admitted{tool: t, class: t.Class(), input: []byte("null"), redaction: &redaction{}, counted: facts}
-		hidden, why := l.hides(ctx, a, toolaccess.Call(name))
-		if why != nil {
-			err = fmt.Errorf("whether tool %s is listed cannot be told: %w", name, why)
-			continue
-		}
-		if !hidden {
-			shown = append(shown, t)
-		}
+}
+
+// HidesTool reports whether the policy hides a tool from the session.
+func (l *Pipeline) HidesTool(ctx context.Context, t tool.Tool) (bool, error) {
+	return l.hidesTool(ctx, t, l.p.Facts.Session())
+}
+
+func (l *Pipeline) hidesTool(ctx context.Context, t tool.Tool, facts perm.SessionFacts) (bool, error) {
+	a := admitted{tool: t, class: t.Class(), input: []byte("null"), redaction: &redaction{}, counted: facts}
+	hidden, err := l.hides(ctx, a, toolaccess.Call(t.Name()))
+	if err != nil {
+		return true, fmt.Errorf("whether tool %s is listed cannot be told: %w", t.Name(), err)
 	}
-	return shown, err
+	return hidden, nil
 }
 
 // PreviewDecision returns the effect that the policy would give a call of a
