@@ -49,10 +49,14 @@ type ruleset struct {
 }
 
 // query is the compiled query for one purpose. Its plan lists what it depends
-// on.
+// on. If some rules are compiled, rest and restBody ask for the others.
 type query struct {
 	body ast.Body
 	plan *plan
+
+	compiled *compiledRules
+	rest     *ruleset
+	restBody ast.Body
 }
 
 // Load creates an Engine from trees of policy files, with the default Options.
@@ -95,6 +99,9 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	rules, slow := plain.specialised(m, list, maxRows)
+	if rules, err = rules.withCompiled(m.names, list); err != nil {
+		return nil, err
+	}
 	remembered, err := newDecisionCache(o.CacheSize)
 	if err != nil {
 		return nil, err
@@ -196,13 +203,37 @@ func (e *Engine) fresh(ctx context.Context, q query, r perm.Request) (perm.Decis
 	if err != nil {
 		return perm.Decision{}, err
 	}
-	answers, err := e.evaluate(ctx, e.rules, q.body, input, nil)
+	answers, err := e.answers(ctx, q, input)
 	if err != nil {
 		return perm.Decision{}, err
 	}
 	effect, details := answers.compose(r, e.rules.bad)
 	details.Revision = e.revision
 	return perm.NewDecision(effect, details), nil
+}
+
+// answers returns the elements of all rules: of the compiled ones by their
+// functions, of the others by topdown.
+func (e *Engine) answers(ctx context.Context, q query, input *ast.Term) (setElements, error) {
+	if q.compiled == nil {
+		return e.evaluate(ctx, e.rules, q.body, input, nil)
+	}
+	got, sure := q.compiled.ask(input, e.rules.places)
+	switch {
+	case !sure:
+		return e.evaluate(ctx, e.rules, q.body, input, nil)
+	case len(q.restBody) > 0:
+	case ctx.Err() != nil:
+		return nil, cancelled(ctx)
+	default:
+		return got, nil
+	}
+	others, err := e.evaluate(ctx, q.rest, q.restBody, input, nil)
+	if err != nil {
+		return nil, err
+	}
+	got.add(others)
+	return got, nil
 }
 
 // ruleset compiles the located copies and the queries for them.

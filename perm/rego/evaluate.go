@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -163,12 +162,7 @@ func (r *ruleset) elements(set ast.Set) ([]element, error) {
 		}
 		list = append(list, e)
 	}
-	slices.SortFunc(list, func(a, b element) int {
-		if a.rule != b.rule {
-			return a.rule - b.rule
-		}
-		return strings.Compare(a.text, b.text)
-	})
+	sortElements(list)
 	return list, nil
 }
 
