@@ -105,3 +105,16 @@ func Within(e *Engine, rows int) *Engine {
 	less.rules, less.slow = e.plain.specialised(e.modules, e.parts, rows)
 	return &less
 }
+
+// CompiledAnswer reports whether compiled rules answer a request, and whether
+// they are all rules.
+func CompiledAnswer(e *Engine, r perm.Request) (sure, all bool) {
+	r = r.Filled()
+	q := e.rules.query(r.Purpose)
+	input, err := q.plan.document(&e.keys, &r)
+	if err != nil || q.compiled == nil {
+		return false, false
+	}
+	_, sure = q.compiled.ask(input, e.rules.places)
+	return sure, len(q.restBody) == 0
+}
