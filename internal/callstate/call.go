@@ -259,17 +259,30 @@ func (c *Call) Reenter() (*Op, error) {
 	return &Op{call: c}, nil
 }
 
+// CloseIdle refuses new operations. It reports whether none is in flight. If
+// not, the caller must Close.
+func (c *Call) CloseIdle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.cut {
+		c.closed = true
+		c.rest()
+	}
+	return c.still
+}
+
 // Close refuses new operations and waits for those in flight, because before
 // their end the outcome of the call is unknown. If ctx ends first, Close cuts
 // them off. The error then states that their effects are unknown.
 func (c *Call) Close(ctx context.Context) error {
+	if c.CloseIdle() {
+		return nil
+	}
 	c.mu.Lock()
 	if c.cut { // already waited
 		c.mu.Unlock()
 		return c.settled()
 	}
-	c.closed = true
-	c.rest()
 	c.mu.Unlock()
 	select {
 	case <-c.idle:

@@ -104,6 +104,9 @@ func stopped(err error, refused *callstate.DeniedError) error {
 // close ends the call's permits. Operations in flight have the grace period to
 // end.
 func (l *Pipeline) close(ctx context.Context, live *callstate.Call) error {
+	if live.CloseIdle() { // without a timer, which nothing would wait for
+		return nil
+	}
 	grace, cancel := l.p.Host.WithTimeout(context.WithoutCancel(ctx), l.p.Limits.GracePeriod, tool.ErrTimeout)
 	defer cancel()
 	return live.Close(grace)

@@ -227,6 +227,9 @@ func (l *Pipeline) session(a admitted) perm.SessionFacts {
 
 func strictest(ds []perm.Decision) perm.Decision {
 	out := ds[0]
+	if len(ds) == 1 {
+		return out
+	}
 	for _, d := range ds[1:] {
 		if d.Effect() < out.Effect() {
 			out = d
