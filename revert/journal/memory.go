@@ -38,8 +38,8 @@ type memoryStore struct {
 	opened  int
 	alive   map[string]bool
 	entries []record.Entry // append-only; an entry never changes in place
-	tree    Tree
-	hashes  []tlog.Hash // by tlog index
+	tree    Tree           // of the first entries; grow adds the others
+	hashes  []tlog.Hash    // of the tree, by tlog index
 	blobs   map[string][]byte
 	txns    map[string]*memoryTxn
 	order   []*memoryTxn // oldest first
@@ -132,9 +132,6 @@ func (s *memoryStore) append(b Batch) error {
 	for _, e := range b.Entries {
 		e.Pos = int64(len(s.entries)) + 1
 		s.entries = append(s.entries, e)
-		var whole []tlog.Hash
-		s.tree, whole = s.tree.Add(e.Leaf)
-		s.hashes = append(s.hashes, whole...)
 	}
 	for _, resource := range b.Claims {
 		s.claims[resource] = b.Fence.Txn
@@ -143,6 +140,16 @@ func (s *memoryStore) append(b Batch) error {
 		s.end(b.Fence.Txn)
 	}
 	return nil
+}
+
+// grow adds the leaves that the tree lacks. Only who asks for a head pays for
+// it, because no other process can see this journal.
+func (s *memoryStore) grow() {
+	for _, e := range s.entries[s.tree.Size():] {
+		var whole []tlog.Hash
+		s.tree, whole = s.tree.Add(e.Leaf)
+		s.hashes = append(s.hashes, whole...)
+	}
 }
 
 // erase makes a new list: the lists of readers never change.
@@ -323,6 +330,7 @@ func (q Query) Selects(e record.Entry) bool {
 
 func (m *memory) Head(ctx context.Context) (h Head, err error) {
 	err = m.do(ctx, func(s *memoryStore) error {
+		s.grow()
 		h = s.tree.Head()
 		return nil
 	})
@@ -331,6 +339,7 @@ func (m *memory) Head(ctx context.Context) (h Head, err error) {
 
 func (m *memory) Hashes(ctx context.Context, indexes []int64) (found []tlog.Hash, err error) {
 	err = m.do(ctx, func(s *memoryStore) error {
+		s.grow()
 		for _, i := range indexes {
 			if i < 0 || i >= int64(len(s.hashes)) {
 				return fmt.Errorf("hash %d of the tree: %w", i, ErrNotFound)
