@@ -52,9 +52,10 @@ func SumBytes(data []byte) Digest {
 }
 
 func spell(sum []byte) Digest {
-	text := make([]byte, 0, len(digestPrefix)+2*sha256.Size)
-	text = append(text, digestPrefix...)
-	return Digest(hex.AppendEncode(text, sum))
+	var text [len(digestPrefix) + 2*sha256.Size]byte // on the stack
+	copy(text[:], digestPrefix)
+	hex.Encode(text[len(digestPrefix):], sum)
+	return Digest(text[:])
 }
 
 // sparseTag follows the first block of zeros in the hash input of content with
