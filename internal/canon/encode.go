@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -222,6 +223,12 @@ func mapWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEncoder
 	if t.Key().Kind() != reflect.String || marshalsItself(t.Key()) {
 		return (*plainEncoder).odds
 	}
+	if t.Key() == textType && t.Elem() == anyType {
+		return func(e *plainEncoder, v reflect.Value) {
+			m, _ := v.Convert(documentType).Interface().(map[string]any)
+			e.document(m)
+		}
+	}
 	element := makePlan(t.Elem(), making)
 	return func(e *plainEncoder, v reflect.Value) {
 		if v.IsNil() {
@@ -245,6 +252,41 @@ func mapWriter(t reflect.Type, making map[reflect.Type]*plan) func(*plainEncoder
 		e.dst = append(e.dst, '}')
 		e.depth--
 	}
+}
+
+var (
+	textType     = reflect.TypeFor[string]()
+	anyType      = reflect.TypeFor[any]()
+	documentType = reflect.TypeFor[map[string]any]()
+)
+
+// document writes the most frequent map, of arguments, without a copy of each
+// name and value.
+func (e *plainEncoder) document(m map[string]any) {
+	if m == nil {
+		e.null()
+		return
+	}
+	if !e.in() {
+		return
+	}
+	names := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
+	slices.SortFunc(names, compareNames[string])
+	e.dst = append(e.dst, '{')
+	for i, name := range names {
+		if i > 0 {
+			e.dst = append(e.dst, ',')
+		}
+		e.text(name)
+		e.dst = append(e.dst, ':')
+		if value := m[name]; value == nil {
+			e.null()
+		} else {
+			planOf(reflect.TypeOf(value)).write(e, reflect.ValueOf(value))
+		}
+	}
+	e.dst = append(e.dst, '}')
+	e.depth--
 }
 
 // plainField is a written field of a struct.
