@@ -14,10 +14,10 @@ const (
 )
 
 // Retention says how long the journal keeps revert data. It is counted in
-// journal time: the time between one record and the next, where a gap of more
-// than a day counts as a day, and a step back of the clock as zero. So a clock
-// that jumps makes nothing old, and a journal without new records keeps its
-// data.
+// journal time: the time between one beginning or end of a transaction and the
+// next, where a gap of more than a day counts as a day, and a step back of the
+// clock as zero. So a clock that jumps makes nothing old, and a journal without
+// new transactions keeps its data.
 type Retention struct {
 	MaxAge   time.Duration // minimum age since the end of a transaction
 	KeepLast int           // the newest ended transactions that always stay

@@ -17,8 +17,8 @@ type RecoveredCall struct {
 	Txn      string          `json:"txn"`
 	Call     string          `json:"call"`
 	Tool     string          `json:"tool"`
-	Outcome  Phase           `json:"as"`             // done, failed, unknown
-	Why      string          `json:"why"`            // how the outcome was determined
+	Outcome  Phase           `json:"as"`               // done, failed, unknown
+	Why      string          `json:"why"`              // how the outcome was determined
 	Reversal bool            `json:"revert,omitempty"` // an interrupted revert or redo of the call is now complete
 	Items    []effect.Result `json:"items,omitempty"`
 }

@@ -9,9 +9,9 @@ import (
 // Report is the result of a revert or a redo: one item for each resource that
 // it concerns. It lists everything that was left unchanged.
 type Report struct {
-	Txn       string           `json:"txn"`            // the subject transaction
+	Txn       string           `json:"txn"`                  // the subject transaction
 	RevertTxn string           `json:"revert_txn,omitempty"` // the revert transaction, if there is one
-	State     TxnState         `json:"state"`          // state of Txn afterwards
+	State     TxnState         `json:"state"`                // state of Txn afterwards
 	Items     []ResourceResult `json:"items"`
 	// Dependents are the dependent calls. Only a preview lists them.
 	Dependents []Dependent `json:"dependents,omitempty"`

@@ -59,7 +59,7 @@ type Call struct {
 	Erased    *record.Erased             `json:"erased,omitempty"`  // set: the records of the call are gone, and the other fields are empty
 	Verified  []record.Verified          `json:"verdicts"`
 	Feedback  []provenance.Feedback      `json:"feedback,omitempty"` // oldest first
-	Reversal  *Reversal                  `json:"revert"`               // the newest revert; nil: none, or it was redone
+	Reversal  *Reversal                  `json:"revert"`             // the newest revert; nil: none, or it was redone
 	Redo      *Reversal                  `json:"redo,omitempty"`     // a redo of Reversal that has no end
 
 	at      []int64     // positions of Changes on the journal

@@ -71,7 +71,7 @@ type Outcome struct {
 	Changes       []Change             `json:"changes"`
 	Verdict       *Verdict             `json:"verdict"`            // null if nothing was verified
 	Reverted      string               `json:"reverted,omitempty"` // all, some, none
-	RevertResults []effect.Result      `json:"revert,omitempty"`     // results of the revert of this call
+	RevertResults []effect.Result      `json:"revert,omitempty"`   // results of the revert of this call
 	Error         *Problem             `json:"error"`              // null for a success
 	Text          string               `json:"text"`               // for the model
 	Filter        string               `json:"filter,omitempty"`   // filter that refused the call, or answered in the tool's place

@@ -39,7 +39,7 @@ func Programs() []tool.Tool { return programtools.Tools() }
 //
 //   - Needs: any program, and every file that the session holds.
 //   - EffectClass: reversible. If cmd requests the network, it must do so in
-//     each call, and the spec must name another class.
+//     each call, and the spec must name another class, but not pure.
 //   - Verify: verify.Changes, if the class is reversible.
 func ProgramTool(s tool.Spec, cmd func(in json.RawMessage) (process.Cmd, error)) (tool.Tool, error) {
 	return programtools.Program(s, cmd)

@@ -22,10 +22,10 @@ type shownCall struct {
 	ID        string            `json:"call"`
 	Txn       string            `json:"txn"`
 	Principal string            `json:"principal"`
-	Client    *perm.ClientFacts `json:"client,omitempty"` // client of the session, if its record names one
-	Status    string            `json:"status"`           // status of the outcome, or in_flight
+	Client    *perm.ClientFacts `json:"client,omitempty"`   // client of the session, if its record names one
+	Status    string            `json:"status"`             // status of the outcome, or in_flight
 	Reverted  string            `json:"reverted,omitempty"` // all, some, none or in_flight
-	Queued    bool              `json:"queued,omitempty"` // the commit releases the call
+	Queued    bool              `json:"queued,omitempty"`   // the commit releases the call
 	*revert.Call
 	Earlier []*revert.Reversal `json:"earlier_reverts,omitempty"` // reverts before Undo that still count, oldest first
 

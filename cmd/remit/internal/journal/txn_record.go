@@ -27,8 +27,8 @@ type txnRecord struct {
 	Began       time.Time         `json:"began"`
 	Reverts     string            `json:"reverts,omitempty"`      // transaction that this one reverts
 	RevertsCall string            `json:"reverts_call,omitempty"` // with reverts: the one call that it reverts, of several
-	Redoes      string            `json:"redoes,omitempty"`      // transaction that this one redoes
-	Only        string            `json:"only,omitempty"`        // with redoes: the revert that it redoes
+	Redoes      string            `json:"redoes,omitempty"`       // transaction that this one redoes
+	Only        string            `json:"only,omitempty"`         // with redoes: the revert that it redoes
 	RevertedBy  []string          `json:"reverted_by"`
 	RedoneBy    []string          `json:"redone_by"`
 	Elsewhere   []elsewhereRecord `json:"elsewhere,omitempty"` // reverts and redos in copies of its folders
@@ -77,8 +77,8 @@ type callLine struct {
 	Signal   string        `json:"signal,omitempty"`
 	Changes  []tool.Change `json:"changes"`
 	Reverted string        `json:"reverted,omitempty"` // all, some, none, or in_flight
-	Queued   bool          `json:"queued,omitempty"` // the commit releases the call
-	Erased   *erasedRecord `json:"erased,omitempty"` // set: the records of the call are gone
+	Queued   bool          `json:"queued,omitempty"`   // the commit releases the call
+	Erased   *erasedRecord `json:"erased,omitempty"`   // set: the records of the call are gone
 	// Feedback lists the feedback, oldest first. The newest of each person
 	// counts.
 	Feedback []provenance.Feedback `json:"feedback,omitempty"`

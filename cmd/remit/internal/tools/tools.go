@@ -126,7 +126,7 @@ type toolRecord struct {
 	CheckedBy   []string                `json:"checked_by"` // output_schema, verify
 	CanRevert   bool                    `json:"can_revert"`
 	RevertedBy  []string                `json:"reverted_by"` // revert, handles, sandbox; empty: nothing to revert, or nothing reverts it
-	CanHold     bool                    `json:"can_hold"`  // a policy can hold calls until the commit
+	CanHold     bool                    `json:"can_hold"`    // a policy can hold calls until the commit
 	Idempotent  bool                    `json:"idempotent,omitempty"`
 	Risk        perm.Risk               `json:"risk,omitempty"`
 	Approval    bool                    `json:"approval,omitempty"` // the author advises approval
