@@ -49,16 +49,20 @@ func durables(c clock) ([]promiseRow, error) {
 		subject{name: "durable, 64 callers", callers: many, op: durable},
 		subject{name: "memory, 64 callers", callers: many, op: memory.do},
 	)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := written(durable)
 	if err == nil {
 		err = j.Close()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return []promiseRow{
+	return append([]promiseRow{
 		most("durable", "durable call to one fdatasync, 1 caller", t, "durable, 1 caller", "one fdatasync", 2.5),
 		least("durable", "rate of durable calls to those in memory, 64 callers", t, "durable, 64 callers", "memory, 64 callers", 0.35),
-	}, nil
+	}, rows...), nil
 }
 
 // keyed returns a call that stores its effect under the call's operation key.

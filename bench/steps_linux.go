@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,4 +23,18 @@ func processorTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// writtenBytes returns the number of bytes that this process has passed to
+// write calls. ok is false if the system does not count them.
+func writtenBytes() (n int64, ok bool) {
+	counters, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return 0, false
+	}
+	_, rest, ok := strings.Cut(string(counters), "wchar: ")
+	if ok {
+		_, err = fmt.Sscan(rest, &n)
+	}
+	return n, ok && err == nil
 }
