@@ -139,7 +139,7 @@ func (s *Session) ToolHiddenReason(ctx context.Context, name string) (string, er
 	if newest, _ := tools.Get(t.Name()); newest.QualifiedName() != t.QualifiedName() {
 		return "there is a newer version; a call may name it", nil
 	}
-	hidden, err := s.looking().HidesTool(ctx, t)
+	hidden, err := s.questions().HidesTool(ctx, t)
 	if err == nil && hidden {
 		return "the policy hides it", nil
 	}

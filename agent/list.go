@@ -25,14 +25,14 @@ func (s *Session) Tools(ctx context.Context) (shown []tool.Tool, err error) {
 }
 
 // ToolsAfter yields the tools of Tools whose name is after the given one, for a
-// list in pages. It decides about a tool when the caller reaches it. A tool for
-// which the policy failed is an error instead.
+// list in pages. The policy decides about a tool when the caller reaches it. For
+// a tool for which the policy failed, ToolsAfter yields an error.
 func (s *Session) ToolsAfter(ctx context.Context, name string) iter.Seq2[tool.Tool, error] {
-	return s.looking().VisibleTools(ctx, name)
+	return s.questions().VisibleTools(ctx, name)
 }
 
-// looking returns a pipeline for questions that call nothing.
-func (s *Session) looking() *pipeline.Pipeline {
+// questions returns a pipeline for questions that call nothing.
+func (s *Session) questions() *pipeline.Pipeline {
 	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id), nil).line
 }
 
@@ -52,7 +52,7 @@ func (s *Session) Usage(ctx context.Context) (string, error) {
 // from the session or the policy hides this call. It runs and records nothing,
 // and promises nothing: the policy decides a call when it is made.
 func (s *Session) PreviewDecision(ctx context.Context, name string, input any) (perm.Effect, error) {
-	return s.looking().PreviewDecision(ctx, name, input)
+	return s.questions().PreviewDecision(ctx, name, input)
 }
 
 // Tool returns the tool that a call by this name, or name@version, selects in

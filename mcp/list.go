@@ -37,10 +37,8 @@ func (s *Server) listTools(ctx context.Context, req *sdk.ListToolsRequest) (*wir
 	if req.Params != nil {
 		after = req.Params.Cursor
 	}
-	if _, own := s.transactionTool(after); !own && after != "" {
-		if _, known := st.session.Tool(after); !known {
-			return nil, errCursor()
-		}
+	if after != "" && !s.lists(ctx, st.session, after) {
+		return nil, errCursor()
 	}
 	page, err := s.toolsAfter(ctx, st.session, after)
 	if err != nil {
@@ -89,6 +87,16 @@ func (s *Server) toolsAfter(ctx context.Context, in *agent.Session, after string
 	}
 	slices.SortStableFunc(list, func(a, b listItem) int { return strings.Compare(a.name, b.name) })
 	return list[:min(len(list), pageSize+1)], nil
+}
+
+// lists reports whether a name is one of the session's list. A cursor must not
+// reveal another one.
+func (s *Server) lists(ctx context.Context, in *agent.Session, name string) bool {
+	if _, own := s.transactionTool(name); own {
+		return true
+	}
+	t, shown := shownTool(ctx, in, name)
+	return shown && t.Name() == name && !s.isInternalTool(t)
 }
 
 // shownTool returns the tool of a name, if the session sees it.

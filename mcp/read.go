@@ -43,7 +43,10 @@ func (s *Server) listResources(ctx context.Context, extra *sdk.RequestExtra, rev
 	s.awaitNew(ctx)
 	var list []listItem
 	for _, r := range load(&s.offers.resources) {
-		if _, shown := shownTool(ctx, st.session, r.Tool); !shown || r.several() != several {
+		if r.several() != several {
+			continue
+		}
+		if _, shown := shownTool(ctx, st.session, r.Tool); !shown {
 			continue
 		}
 		var what any = sdk.Resource{URI: r.URI, Name: r.Name, Title: r.Title, Description: r.Description, MIMEType: r.MediaType}
