@@ -3,10 +3,13 @@ package rego_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,6 +124,28 @@ func TestDeadline(t *testing.T) {
 			require.Equal(t, perm.Deny, d.Effect())
 		})
 	}
+}
+
+// TestDeadlineOfLongArguments checks that rules which topdown does not evaluate
+// do not miss the deadline either.
+func TestDeadlineOfLongArguments(t *testing.T) {
+	var rules strings.Builder
+	rules.WriteString(control)
+	for i := range 2_000 {
+		fmt.Fprintf(&rules, "deny contains \"%d\" if contains(input.call.args.text, \"needle %d\")\n", i, i)
+	}
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": rules.String()}, Timeout: 30 * time.Millisecond, CacheSize: -1})
+	require.NoError(t, err)
+	r := request()
+	r.Call.Args = json.RawMessage(`{"text":"` + strings.Repeat("need", 1<<20) + `"}`)
+	sure, _ := rego.CompiledAnswer(e, r)
+	require.False(t, sure)
+	d, err := e.Decide(context.Background(), r)
+	require.ErrorIs(t, err, perm.ErrTimeout)
+	require.Equal(t, perm.Deny, d.Effect())
+	r.Call.Args = json.RawMessage(`{"text":"need"}`)
+	sure, _ = rego.CompiledAnswer(e, r)
+	require.True(t, sure)
 }
 
 // TestDeadlineIsOfEach checks that no decision runs while all slots are taken.

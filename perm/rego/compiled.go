@@ -18,6 +18,7 @@ import (
 type compiledRules struct {
 	groups []ruleGroup
 	others []*compiledRule // rules that begin with another condition
+	long   int             // how often the rules read a place that can be long
 }
 
 // ruleGroup holds the rules that begin with a comparison of one place of the
@@ -34,6 +35,7 @@ type compiledRule struct {
 	conditions []condition
 	element    *element // nil: its text is that of a variable
 	text       operand
+	long       int // how often its conditions read a place that can be long
 }
 
 // compileRule compiles a private rule, or returns nil if only topdown can
@@ -53,6 +55,7 @@ func (r *ruleset) compileRule(rule *ast.Rule) *compiledRule {
 		}
 		made.conditions = append(made.conditions, one)
 	}
+	made.long = c.long
 	if rule.Head.Key.IsGround() {
 		known, err := r.element(rule.Head.Key)
 		if err != nil || known.limit != nil { // budgets with one name can differ
@@ -69,8 +72,8 @@ func (r *ruleset) compileRule(rule *ast.Rule) *compiledRule {
 
 // evaluate returns whether the rule holds, and its element.
 func (c *compiledRule) evaluate(f *frame, at string) (element, verdict) {
-	for _, holds := range c.conditions {
-		if v := holds(f); v != yes {
+	for _, met := range c.conditions {
+		if v := met(f); v != yes {
 			return element{}, v
 		}
 	}
@@ -86,6 +89,7 @@ func (c *compiledRule) evaluate(f *frame, at string) (element, verdict) {
 
 // add adds a compiled rule, in the order of the numbers.
 func (c *compiledRules) add(rule *ast.Rule, made *compiledRule) {
+	c.long += made.long
 	path, text, ok := beginsWith(rule)
 	if !ok {
 		c.others = append(c.others, made)
@@ -116,9 +120,17 @@ func beginsWith(rule *ast.Rule) (path []*ast.Term, text string, ok bool) {
 	return nil, "", false
 }
 
+// maxLong bounds the bytes that compiled rules can read. They count no steps and
+// know no deadline. So topdown, which does, evaluates a policy that reads long
+// arguments in many rules.
+const maxLong = 4 << 20
+
 // ask returns the elements of the compiled rules. It returns false if one of
-// them is unsure.
-func (c *compiledRules) ask(input *ast.Term, places []place) (setElements, bool) {
+// them is unsure, or if the request is too long for them.
+func (c *compiledRules) ask(r *perm.Request, input *ast.Term, places []place) (setElements, bool) {
+	if c.long > 0 && longBytes(r) > maxLong/c.long {
+		return nil, false
+	}
 	f := &frame{input: input}
 	got := setElements{}
 	try := func(rules []*compiledRule) bool {
@@ -148,6 +160,24 @@ func (c *compiledRules) ask(input *ast.Term, places []place) (setElements, bool)
 		got.order(set)
 	}
 	return got, true
+}
+
+// longBytes returns about how many bytes the parts of a request have that can be
+// long.
+func longBytes(r *perm.Request) int {
+	const each = 256 // of an entry whose parts are short
+	n := len(r.Call.Args) + len(r.Output) + each*(len(r.Changes)+r.Session.Tools.Len()+len(r.Session.Recent)+len(r.Call.URLs))
+	for _, list := range [][]string{
+		r.Principal.Roles, r.Principal.Chain, r.Session.Labels, r.Session.Requires, r.Tool.Tags, r.Access.Resource.Segments, r.Access.Resource.Argv,
+	} {
+		for _, text := range list {
+			n += each + len(text)
+		}
+	}
+	if r.Call.Script != nil {
+		n += len(scriptOf(r))
+	}
+	return n
 }
 
 // order sorts the elements of a set, each once: rows of a table can give a rule
@@ -198,10 +228,11 @@ func (r *ruleset) withCompiled(names []string, list []inputField) (*ruleset, err
 	out, rest := *r, *r
 	out.queries = maps.Clone(r.queries)
 	if len(made) < len(r.numbers) {
-		var err error
-		if rest.compiler, err = r.without(names, made); err != nil {
-			return nil, err
+		c, failed := r.without(names, made)
+		if failed != nil {
+			return r, nil //nolint:nilerr // a policy that loads must go on loading: topdown evaluates all its rules
 		}
+		rest.compiler = c
 	}
 	for purpose, q := range r.queries {
 		q.compiled = r.compiledFor(purpose, names, made)

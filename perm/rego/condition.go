@@ -42,6 +42,7 @@ type operand func(*frame) *ast.Term
 // compiler gave the body: a variable has a value before it is read.
 type bodyCompiler struct {
 	locals map[ast.Var]int
+	long   int // how often the body reads a place that can be long
 }
 
 // condition compiles an expression. It returns false for what only topdown can
@@ -153,6 +154,9 @@ func (c *bodyCompiler) operand(t *ast.Term) (operand, bool) {
 	case ast.Ref:
 		if !v[0].Equal(ast.InputRootDocument) || !v.IsGround() {
 			return nil, false
+		}
+		if !isText(v) {
+			c.long++
 		}
 		path := v[1:]
 		return func(f *frame) *ast.Term { return valueAt(f.input, path) }, true

@@ -203,7 +203,7 @@ func (e *Engine) fresh(ctx context.Context, q query, r perm.Request) (perm.Decis
 	if err != nil {
 		return perm.Decision{}, err
 	}
-	answers, err := e.answers(ctx, q, input)
+	answers, err := e.answers(ctx, q, &r, input)
 	if err != nil {
 		return perm.Decision{}, err
 	}
@@ -214,11 +214,11 @@ func (e *Engine) fresh(ctx context.Context, q query, r perm.Request) (perm.Decis
 
 // answers returns the elements of all rules: of the compiled ones by their
 // functions, of the others by topdown.
-func (e *Engine) answers(ctx context.Context, q query, input *ast.Term) (setElements, error) {
+func (e *Engine) answers(ctx context.Context, q query, r *perm.Request, input *ast.Term) (setElements, error) {
 	if q.compiled == nil {
 		return e.evaluate(ctx, e.rules, q.body, input, nil)
 	}
-	got, sure := q.compiled.ask(input, e.rules.places)
+	got, sure := q.compiled.ask(r, input, e.rules.places)
 	switch {
 	case !sure:
 		return e.evaluate(ctx, e.rules, q.body, input, nil)

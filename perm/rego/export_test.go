@@ -115,6 +115,6 @@ func CompiledAnswer(e *Engine, r perm.Request) (sure, all bool) {
 	if err != nil || q.compiled == nil {
 		return false, false
 	}
-	_, sure = q.compiled.ask(input, e.rules.places)
+	_, sure = q.compiled.ask(&r, input, e.rules.places)
 	return sure, len(q.restBody) == 0
 }

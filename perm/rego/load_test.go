@@ -164,6 +164,10 @@ deny contains "d" if { input.call.argz.path == "x" }
 	require.ErrorAs(t, err, &bad)
 	require.Len(t, bad.Problems, 1, "another rule relies on what is broken")
 
+	_, err = load(control + "deny contains \"x\" if input.tool.nam == \"a\"\n\nask contains \"y\" if count(deny) > 0\n\nhold contains \"z\" if data.remit.deny[\"x\"]\n")
+	require.ErrorAs(t, err, &bad)
+	require.Len(t, bad.Problems, 1, "other rules refer to the set: %v", err)
+
 	_, err = load("package remit\n\ndeny contains \"a\" if lib.changes\n")
 	require.ErrorAs(t, err, &bad)
 	require.Len(t, bad.Problems, 1)

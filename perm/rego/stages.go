@@ -78,7 +78,9 @@ func (m *modules) without(found []Problem) (*modules, bool) {
 		case i < 0 || setOf(mod, mod.Rules[i]) == "":
 			return nil, false
 		}
-		rest.leaveOut(file, i)
+		if set := setOf(mod, mod.Rules[i]); !rest.leaveOut(file, i) && rest.mentions(set) {
+			return nil, false // the others would refer to a set without rules
+		}
 	}
 	for name, mod := range rest.parsed {
 		if slices.ContainsFunc(mod.Rules, func(r *ast.Rule) bool { return setOf(rest.parsed[name], r) != "" }) {
@@ -88,8 +90,10 @@ func (m *modules) without(found []Problem) (*modules, bool) {
 	return nil, false
 }
 
-// leaveOut removes a rule, and remembers the names that it uses.
-func (m *modules) leaveOut(file string, i int) {
+// leaveOut removes a rule of a set, and remembers the names that it uses. It
+// reports whether the set has other rules.
+func (m *modules) leaveOut(file string, i int) (others bool) {
+	set := headName(m.parsed[file].Rules[i])
 	ast.WalkVars(m.parsed[file].Rules[i], func(v ast.Var) bool {
 		m.leftOut[string(v)] = true
 		return false
@@ -97,6 +101,21 @@ func (m *modules) leaveOut(file string, i int) {
 	mod := m.parsed[file].Copy()
 	mod.Rules = slices.Delete(mod.Rules, i, i+1)
 	m.parsed[file] = mod
+	for _, mod := range m.parsed {
+		others = others || slices.ContainsFunc(mod.Rules, func(r *ast.Rule) bool { return setOf(mod, r) == set })
+	}
+	return others
+}
+
+// mentions reports whether a rule has a name in it.
+func (m *modules) mentions(name string) (found bool) {
+	for _, mod := range m.parsed {
+		ast.WalkTerms(mod, func(t *ast.Term) bool {
+			found = found || t.Value.Compare(ast.Var(name)) == 0 || t.Value.Compare(ast.String(name)) == 0
+			return found
+		})
+	}
+	return found
 }
 
 // holdsLine reports whether a line is one of a rule's.
