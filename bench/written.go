@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// writtenCalls is the number of calls whose bytes are counted. So many calls
-// fill the write-ahead log more than once, so the copy of the log into the
-// database counts too.
+// writtenCalls is the number of calls whose bytes written counts. So many calls
+// fill the write-ahead log more than once. So SQLite also copies the log into
+// the database.
 const writtenCalls = 8_192
 
 // written compares the bytes that a durable call writes, by 1 caller and by 64,

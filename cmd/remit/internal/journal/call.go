@@ -27,7 +27,7 @@ type shownCall struct {
 	Reverted  string            `json:"reverted,omitempty"` // all, some, none or in_flight
 	Queued    bool              `json:"queued,omitempty"`   // the commit releases the call
 	*revert.Call
-	Earlier []*revert.Reversal `json:"earlier_reverts,omitempty"` // reverts before Undo that still count, oldest first
+	Earlier []*revert.Reversal `json:"earlier_reverts,omitempty"` // reverts before the newest one that still count, oldest first
 
 	attempt attempt
 }
