@@ -91,7 +91,8 @@ func (s *Session) CheckValid(ctx context.Context) error {
 // transaction open for Runtime.ResumeTxn. If a held call could not be released,
 // Update reverts, unless another call was released: then it leaves the
 // transaction open too, with ErrNotReleased. It returns the transaction's ID in
-// each case. The error joins that of fn with that of the revert.
+// each case. The error joins that of fn with that of the revert, which is
+// ErrPartialRevert if something could not be reverted.
 func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string, err error) {
 	tx, err := s.Begin(ctx)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 
 // Errors that tools and handles distinguish with errors.Is.
 var (
-	// ErrDenied: a grant, the policy or an approver refused an access.
+	// ErrDenied says that a grant, the policy or an approver refused an access.
 	ErrDenied = callstate.ErrDenied
-	// ErrClosed: the call of the context or permit has ended, or the context or
-	// permit belongs to no call.
+	// ErrClosed says that the call of the context or permit has ended, or that
+	// the context or permit belongs to no call.
 	ErrClosed = callstate.ErrClosed
-	// ErrInvalid: an argument is invalid before any policy decision, such as a
-	// path outside its root.
+	// ErrInvalid says that an argument is invalid before any policy decision,
+	// such as a path outside its root.
 	ErrInvalid = callstate.ErrInvalid
-	// ErrNoDriver: the runtime has no driver for the handle.
+	// ErrNoDriver says that the runtime has no driver for the handle.
 	ErrNoDriver = errors.New("the runtime has no driver for this handle")
 )
 

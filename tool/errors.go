@@ -10,14 +10,28 @@ import (
 // Sentinel errors of the outcomes, for errors.Is. A call that did not end done
 // or held always returns one of them.
 var (
-	ErrDenied       = ctxperm.ErrDenied
-	ErrInvalid      = ctxperm.ErrInvalid
-	ErrPending      = errors.New("waits for approval")
-	ErrFailed       = errors.New("failed without effect")
+	// ErrDenied says that a grant, the policy, an approver, a filter or the
+	// tool refused the call.
+	ErrDenied = ctxperm.ErrDenied
+	// ErrInvalid says that the call was refused before the policy decided: an
+	// unknown tool, bad arguments, a limit, a closed runtime.
+	ErrInvalid = ctxperm.ErrInvalid
+	// ErrPending says that the call waits for approval.
+	ErrPending = errors.New("waits for approval")
+	// ErrFailed says that the call failed, and that it has no effect.
+	ErrFailed = errors.New("failed without effect")
+	// ErrVerifyFailed says that the call ran and that its effect or its result
+	// is not as required. Outcome.Reverted tells how far it was reverted.
 	ErrVerifyFailed = errors.New("did not verify")
-	ErrCancelled    = errors.New("cancelled")
-	ErrTimeout      = errors.New("timed out")
-	ErrUnknown      = errors.New("the effect cannot be told")
+	// ErrCancelled says that the caller cancelled the call, and that it has no
+	// effect.
+	ErrCancelled = errors.New("cancelled")
+	// ErrTimeout says that the timeout of the call expired, and that the call
+	// has no effect.
+	ErrTimeout = errors.New("timed out")
+	// ErrUnknown says that the runtime cannot tell whether the call had an
+	// effect.
+	ErrUnknown = errors.New("the effect cannot be told")
 )
 
 // CallError is the error of a call that did not end done or held.
