@@ -192,7 +192,9 @@ func nested(n int) any {
 // TestCheckerAcceptsOnlyCanonicalForms compares the checker with parsing and
 // writing.
 func TestCheckerAcceptsOnlyCanonicalForms(t *testing.T) {
-	yes := 0
+	for _, text := range []string{`null`, `{"a":[1,true,"x"],"b":{}}`, `"ü"`, `12`} { // it does not refuse everything
+		require.True(t, canon.IsCanonical([]byte(text)), text)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		v := tree(3).Draw(t, "value")
 		text, err := canon.Marshal(v)
@@ -206,12 +208,10 @@ func TestCheckerAcceptsOnlyCanonicalForms(t *testing.T) {
 		if !canon.IsCanonical(text) {
 			return
 		}
-		yes++
 		want, err := canon.Canonicalize(text, canon.DefaultLimits())
 		require.NoError(t, err, string(text))
 		require.Equal(t, string(want), string(text))
 	})
-	require.Greater(t, yes, 10)
 }
 
 func TestChecker(t *testing.T) {
