@@ -33,10 +33,10 @@ func (r Request) Filled() Request {
 	}
 	r.Principal.Roles = orEmpty(r.Principal.Roles)
 	r.Session.Labels = orEmpty(r.Session.Labels)
-	if r.Session.Client != nil {
-		c := *r.Session.Client
-		c.Capabilities, c.Disabled = orEmpty(c.Capabilities), orEmpty(c.Disabled)
-		r.Session.Client = &c
+	if c := r.Session.Client; c != nil && (c.Capabilities == nil || c.Disabled == nil) {
+		filled := *c
+		filled.Capabilities, filled.Disabled = orEmpty(c.Capabilities), orEmpty(c.Disabled)
+		r.Session.Client = &filled
 	}
 	r.Tool.Tags = orEmpty(r.Tool.Tags)
 	r.Tool.Risk = cmp.Or(r.Tool.Risk, RiskUndeclared)

@@ -8,18 +8,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-func checkClient(d *document, r *perm.Request) {
-	c := r.Session.Client
-	if c == nil {
-		return
-	}
-	d.checkText(c.Surface)
-	d.checkText(c.Model)
-	for _, list := range [][]string{c.Capabilities, c.Selected, c.Disabled} {
-		d.checkTexts(list)
-	}
-}
-
 func (d *document) client(r *perm.Request) *ast.Term {
 	c := r.Session.Client
 	of := func(name string, value *ast.Term) field { return field{ast.StringTerm(name), value} }

@@ -18,6 +18,7 @@ import (
 type compiledRules struct {
 	groups []ruleGroup
 	others []*compiledRule // rules that begin with another condition
+	all    *plan           // every part of the input
 	long   int             // how often the rules read a place that can be long
 }
 
@@ -25,6 +26,7 @@ type compiledRules struct {
 // input with a constant text. For an input, only those of its text can hold.
 type ruleGroup struct {
 	path  []*ast.Term
+	place operand
 	rules map[string][]*compiledRule
 }
 
@@ -40,14 +42,14 @@ type compiledRule struct {
 
 // compileRule compiles a private rule, or returns nil if only topdown can
 // evaluate it.
-func (r *ruleset) compileRule(rule *ast.Rule) *compiledRule {
+func (r *ruleset) compileRule(rule *ast.Rule, all *plan) *compiledRule {
 	n, private := r.numbers[rule]
 	pair, ok := rule.Head.Key.Value.(*ast.Array)
 	if !private || !ok || pair.Len() != 2 || rule.Else != nil || len(rule.Head.Args) > 0 {
 		return nil
 	}
 	made := &compiledRule{number: n, set: r.places[n].set}
-	c := &bodyCompiler{locals: map[ast.Var]int{}}
+	c := &bodyCompiler{all: all, locals: map[ast.Var]operand{}}
 	for _, e := range rule.Body {
 		one, ok := c.condition(e)
 		if !ok {
@@ -71,20 +73,20 @@ func (r *ruleset) compileRule(rule *ast.Rule) *compiledRule {
 }
 
 // evaluate returns whether the rule holds, and its element.
-func (c *compiledRule) evaluate(f *frame, at string) (element, verdict) {
+func (c *compiledRule) evaluate(s *decisionState, at string) (element, verdict) {
 	for _, met := range c.conditions {
-		if v := met(f); v != yes {
+		if v := met(s); v != yes {
 			return element{}, v
 		}
 	}
 	if c.element != nil {
 		return *c.element, yes
 	}
-	text, ok := c.text(f).Value.(ast.String)
+	text, ok := c.text.textOf(s)
 	if !ok {
 		return element{}, unsure
 	}
-	return element{rule: c.number, text: string(text), at: at}, yes
+	return element{rule: c.number, text: text, at: at}, yes
 }
 
 // add adds a compiled rule, in the order of the numbers.
@@ -98,7 +100,7 @@ func (c *compiledRules) add(rule *ast.Rule, made *compiledRule) {
 	i := slices.IndexFunc(c.groups, func(g ruleGroup) bool { return slices.EqualFunc(g.path, path, (*ast.Term).Equal) })
 	if i < 0 {
 		i = len(c.groups)
-		c.groups = append(c.groups, ruleGroup{path: path, rules: map[string][]*compiledRule{}})
+		c.groups = append(c.groups, ruleGroup{path: path, place: placeOf(c.all, path), rules: map[string][]*compiledRule{}})
 	}
 	c.groups[i].rules[text] = append(c.groups[i].rules[text], made)
 }
@@ -127,39 +129,37 @@ const maxLong = 4 << 20
 
 // ask returns the elements of the compiled rules. It returns false if one of
 // them is unsure, or if the request is too long for them.
-func (c *compiledRules) ask(r *perm.Request, input *ast.Term, places []place) (setElements, bool) {
-	if c.long > 0 && longBytes(r) > maxLong/c.long {
+func (c *compiledRules) ask(s *decisionState, places []place) (setElements, bool) {
+	if c.long > 0 && longBytes(&s.request) > maxLong/c.long {
 		return nil, false
 	}
-	f := &frame{input: input}
 	got := setElements{}
-	try := func(rules []*compiledRule) bool {
-		for _, r := range rules {
-			e, v := r.evaluate(f, places[r.number].at)
-			switch v {
-			case unsure:
-				return false
-			case yes:
-				got[r.set] = append(got[r.set], e)
-			case no:
-			}
-		}
-		return true
-	}
-	if !try(c.others) {
+	if !got.addFrom(c.others, s, places) {
 		return nil, false
 	}
 	for _, g := range c.groups {
-		if at := valueAt(input, g.path); at != nil {
-			if text, ok := at.Value.(ast.String); ok && !try(g.rules[string(text)]) {
-				return nil, false
-			}
+		if text, ok := g.place.textOf(s); ok && !got.addFrom(g.rules[text], s, places) {
+			return nil, false
 		}
 	}
 	for set := range got {
 		got.order(set)
 	}
 	return got, true
+}
+
+// addFrom adds the elements of rules. It returns false if a rule is unsure.
+func (s setElements) addFrom(rules []*compiledRule, state *decisionState, places []place) bool {
+	for _, r := range rules {
+		switch e, v := r.evaluate(state, places[r.number].at); v {
+		case unsure:
+			return false
+		case yes:
+			s[r.set] = append(s[r.set], e)
+		case no:
+		}
+	}
+	return true
 }
 
 // longBytes returns about how many bytes the parts of a request have that can be
@@ -216,9 +216,9 @@ func (s setElements) add(other setElements) {
 // topdown the rules that it can compile. The others go into a ruleset of their
 // own. If it can compile none, it returns r.
 func (r *ruleset) withCompiled(names []string, list []inputField) (*ruleset, error) {
-	made := map[*ast.Rule]*compiledRule{}
+	made, all := map[*ast.Rule]*compiledRule{}, newPlan(list, []read{{}})
 	for rule := range r.numbers {
-		if one := r.compileRule(rule); one != nil {
+		if one := r.compileRule(rule, all); one != nil {
 			made[rule] = one
 		}
 	}
@@ -235,7 +235,7 @@ func (r *ruleset) withCompiled(names []string, list []inputField) (*ruleset, err
 		rest.compiler = c
 	}
 	for purpose, q := range r.queries {
-		q.compiled = r.compiledFor(purpose, names, made)
+		q.compiled = r.compiledFor(purpose, names, made, all)
 		if len(made) < len(r.numbers) {
 			others, err := rest.prepare(purpose, list)
 			if err != nil {
@@ -249,8 +249,8 @@ func (r *ruleset) withCompiled(names []string, list []inputField) (*ruleset, err
 }
 
 // compiledFor returns the compiled rules of the sets of a purpose.
-func (r *ruleset) compiledFor(purpose perm.Purpose, names []string, made map[*ast.Rule]*compiledRule) *compiledRules {
-	c := &compiledRules{}
+func (r *ruleset) compiledFor(purpose perm.Purpose, names []string, made map[*ast.Rule]*compiledRule, all *plan) *compiledRules {
+	c := &compiledRules{all: all}
 	for _, name := range names {
 		for _, rule := range r.compiler.Modules[name].Rules {
 			if one := made[rule]; one != nil && asked(one.set, purpose) {

@@ -12,7 +12,7 @@ const noRule = "no rule allows this"
 
 // compose combines the sets into one decision: first denials, then ask, hold,
 // allow. Without a match it denies.
-func (a setElements) compose(r perm.Request, bad func(set, text string) string) (perm.Effect, perm.Details) {
+func (a setElements) compose(r *perm.Request, bad func(set, text string) string) (perm.Effect, perm.Details) {
 	d := a.details()
 	refused := a.refusals(r, bad)
 	asks, holds, allows := a.reasons(setAsk), a.reasons(setHold), a.reasons(setAllow)
@@ -38,7 +38,7 @@ func (a setElements) compose(r perm.Request, bad func(set, text string) string) 
 
 // refusals returns every reason for a denial: the denials of rules, elements
 // that cannot be applied, and failed postconditions.
-func (a setElements) refusals(r perm.Request, bad func(set, text string) string) []perm.Reason {
+func (a setElements) refusals(r *perm.Request, bad func(set, text string) string) []perm.Reason {
 	out := append(a.reasons(setDeny), a.reasons(setLimit)...)
 	out = append(out, a.reasons(setEnsure)...)
 	if !canHold(r.Call.EffectClass) {

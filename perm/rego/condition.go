@@ -1,6 +1,7 @@
 package rego
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -23,25 +24,15 @@ func holds(ok bool) verdict {
 	return no
 }
 
-// frame is the state of one rule during a decision.
-type frame struct {
-	input  *ast.Term
-	locals [maxLocals]*ast.Term
-}
-
-// maxLocals bounds the variables of a compiled rule.
-const maxLocals = 32
-
 // condition is a compiled expression of a rule's body.
-type condition func(*frame) verdict
-
-// operand returns a value of an expression, or nil if it is undefined.
-type operand func(*frame) *ast.Term
+type condition func(*decisionState) verdict
 
 // bodyCompiler compiles the body of one rule. It relies on the order that OPA's
-// compiler gave the body: a variable has a value before it is read.
+// compiler gave the body: a variable has a value before it is read. No value
+// changes during a decision, so a variable stands for its value.
 type bodyCompiler struct {
-	locals map[ast.Var]int
+	all    *plan // every part of the input
+	locals map[ast.Var]operand
 	long   int // how often the body reads a place that can be long
 }
 
@@ -65,8 +56,8 @@ func (c *bodyCompiler) condition(e *ast.Expr) (condition, bool) {
 }
 
 func negated(of condition) condition {
-	return func(f *frame) verdict {
-		switch of(f) {
+	return func(s *decisionState) verdict {
+		switch of(s) {
 		case yes:
 			return no
 		case no:
@@ -80,12 +71,12 @@ func negated(of condition) condition {
 // defined compiles a value as a condition: it holds unless it is undefined or
 // false.
 func (c *bodyCompiler) defined(t *ast.Term) (condition, bool) {
-	get, ok := c.operand(t)
+	of, ok := c.operand(t)
 	if !ok {
 		return nil, false
 	}
-	return func(f *frame) verdict {
-		v := get(f)
+	return func(s *decisionState) verdict {
+		v := of.term(s)
 		return holds(v != nil && !v.Equal(ast.InternedTerm(false)))
 	}, true
 }
@@ -106,33 +97,26 @@ func (c *bodyCompiler) call(e *ast.Expr) (condition, bool) {
 			return nil, false
 		}
 	}
-	if name == "glob.match" && len(args) == 3 {
+	switch {
+	case name == "glob.match" && len(args) == 3:
 		return builtin(name, args), true
+	case len(args) != 2:
+		return nil, false
 	}
-	if compare := comparison(name); compare != nil && len(args) == 2 {
-		return func(f *frame) verdict {
-			a, b := args[0](f), args[1](f)
-			if a == nil || b == nil {
-				return no
-			}
-			return compare(a, b)
-		}, true
+	if made := textCondition(name, args[0], args[1]); made != nil {
+		return made, true
 	}
-	return nil, false
+	return termCondition(name, args[0], args[1])
 }
 
 // assign gives a variable its value.
 func (c *bodyCompiler) assign(v ast.Var, of *ast.Term) (condition, bool) {
-	get, ok := c.operand(of)
-	slot := len(c.locals)
-	if !ok || slot == maxLocals {
+	value, ok := c.operand(of)
+	if !ok {
 		return nil, false
 	}
-	c.locals[v] = slot
-	return func(f *frame) verdict {
-		f.locals[slot] = get(f)
-		return holds(f.locals[slot] != nil)
-	}, true
+	c.locals[v] = value
+	return func(s *decisionState) verdict { return holds(value.there(s)) }, true
 }
 
 func (c *bodyCompiler) free(t *ast.Term) (ast.Var, bool) {
@@ -144,49 +128,69 @@ func (c *bodyCompiler) free(t *ast.Term) (ast.Var, bool) {
 	return v, !known
 }
 
-// operand compiles a constant, a variable that has a value, or a place of the
-// input.
-func (c *bodyCompiler) operand(t *ast.Term) (operand, bool) {
-	switch v := t.Value.(type) {
-	case ast.Var:
-		slot, known := c.locals[v]
-		return func(f *frame) *ast.Term { return f.locals[slot] }, known
-	case ast.Ref:
-		if !v[0].Equal(ast.InputRootDocument) || !v.IsGround() {
-			return nil, false
-		}
-		if !isText(v) {
-			c.long++
-		}
-		path := v[1:]
-		return func(f *frame) *ast.Term { return valueAt(f.input, path) }, true
-	case ast.Call, *ast.ArrayComprehension, *ast.SetComprehension, *ast.ObjectComprehension:
+// textCondition compares texts without terms, or returns nil if the operands
+// are not known to be texts.
+func textCondition(name string, a, b operand) condition {
+	if name == "internal.member_2" {
+		return textIn(a, b)
+	}
+	compare := ofTexts(name)
+	if compare == nil || a.text == nil || b.text == nil {
+		return nil
+	}
+	return func(s *decisionState) verdict {
+		x, one := a.text(s)
+		y, other := b.text(s)
+		return holds(one && other && compare(x, y))
+	}
+}
+
+// ofTexts returns the function of a built-in that compares two texts, or nil.
+func ofTexts(name string) func(a, b string) bool {
+	switch name {
+	case "eq", "equal":
+		return func(a, b string) bool { return a == b }
+	case "neq":
+		return func(a, b string) bool { return a != b }
+	case "startswith":
+		return strings.HasPrefix
+	case "endswith":
+		return strings.HasSuffix
+	case "contains":
+		return strings.Contains
+	}
+	return nil
+}
+
+// textIn is x in list, for a text and a list of texts of the input, or a
+// constant one.
+func textIn(x, list operand) condition {
+	if x.text == nil || list.list == nil {
+		return nil
+	}
+	return func(s *decisionState) verdict {
+		text, there := x.text(s)
+		texts, known := list.list(s)
+		return holds(there && known && slices.Contains(texts, text))
+	}
+}
+
+// termCondition compares two values of any type. Where the built-in refuses an
+// operand, the condition is unsure, so that topdown refuses it.
+func termCondition(name string, a, b operand) (condition, bool) {
+	compare := comparison(name)
+	if compare == nil {
 		return nil, false
 	}
-	return func(*frame) *ast.Term { return t }, ast.IsConstant(t.Value)
+	return func(s *decisionState) verdict {
+		x, y := a.term(s), b.term(s)
+		if x == nil || y == nil {
+			return no
+		}
+		return compare(x, y)
+	}, true
 }
 
-// valueAt returns the value at a path of the input, or nil if there is none.
-func valueAt(t *ast.Term, path []*ast.Term) *ast.Term {
-	for _, name := range path {
-		switch v := t.Value.(type) {
-		case ast.Object:
-			t = v.Get(name)
-		case *ast.Array:
-			t = v.Get(name)
-		default:
-			return nil
-		}
-		if t == nil {
-			return nil
-		}
-	}
-	return t
-}
-
-// comparison returns the function of a built-in that compares two values, or
-// nil. Where the built-in refuses an operand, the function is unsure, so that
-// topdown refuses it.
 func comparison(name string) func(a, b *ast.Term) verdict {
 	switch name {
 	case "eq", "equal":
@@ -203,12 +207,16 @@ func comparison(name string) func(a, b *ast.Term) verdict {
 		return func(a, b *ast.Term) verdict { return holds(a.Value.Compare(b.Value) >= 0) }
 	case "internal.member_2":
 		return member2
-	case "startswith":
-		return ofTexts(strings.HasPrefix)
-	case "endswith":
-		return ofTexts(strings.HasSuffix)
-	case "contains":
-		return ofTexts(strings.Contains)
+	case "startswith", "endswith", "contains":
+		compare := ofTexts(name)
+		return func(a, b *ast.Term) verdict {
+			x, one := a.Value.(ast.String)
+			y, other := b.Value.(ast.String)
+			if !one || !other {
+				return unsure
+			}
+			return holds(compare(string(x), string(y)))
+		}
 	}
 	return nil
 }
@@ -226,24 +234,13 @@ func member2(x, list *ast.Term) verdict {
 	return no
 }
 
-func ofTexts(compare func(a, b string) bool) func(a, b *ast.Term) verdict {
-	return func(a, b *ast.Term) verdict {
-		x, one := a.Value.(ast.String)
-		y, other := b.Value.(ast.String)
-		if !one || !other {
-			return unsure
-		}
-		return holds(compare(string(x), string(y)))
-	}
-}
-
 // builtin calls OPA's own function.
 func builtin(name string, args []operand) condition {
 	call := topdown.GetBuiltin(name)
-	return func(f *frame) verdict {
+	return func(s *decisionState) verdict {
 		given := make([]*ast.Term, len(args))
 		for i, arg := range args {
-			if given[i] = arg(f); given[i] == nil {
+			if given[i] = arg.term(s); given[i] == nil {
 				return no
 			}
 		}

@@ -3,6 +3,7 @@ package rego
 import (
 	"bytes"
 	"encoding/json"
+	"hash/maphash"
 
 	"github.com/go-json-experiment/json/jsontext"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -18,10 +19,18 @@ const DefaultCacheSize = 1024
 const maxKey = 4 << 10
 
 // decisionCache caches decisions by everything that the policy read for them.
-// It compares the whole key. Each Engine has its own cache, so no decision
-// outlives its policy. A nil decisionCache caches nothing.
+// It finds them by a hash of the key, and compares the whole key. Each Engine
+// has its own cache, so no decision outlives its policy. A nil decisionCache
+// caches nothing.
 type decisionCache struct {
-	decisions *lru.Cache[string, perm.Decision]
+	seed      maphash.Seed
+	decisions *lru.Cache[uint64, cachedDecision]
+}
+
+// cachedDecision is a decision and the key that it belongs to.
+type cachedDecision struct {
+	key      string
+	decision perm.Decision
 }
 
 // newDecisionCache returns a cache for size decisions.
@@ -32,21 +41,20 @@ func newDecisionCache(size int) (*decisionCache, error) {
 	if size == 0 {
 		size = DefaultCacheSize
 	}
-	cache, err := lru.New[string, perm.Decision](size)
-	return &decisionCache{decisions: cache}, err
+	cache, err := lru.New[uint64, cachedDecision](size)
+	return &decisionCache{seed: maphash.MakeSeed(), decisions: cache}, err
 }
 
 func (m *decisionCache) get(key []byte) (perm.Decision, bool) {
-	if m == nil {
+	found, known := m.decisions.Get(maphash.Bytes(m.seed, key))
+	if !known || found.key != string(key) {
 		return perm.Decision{}, false
 	}
-	return m.decisions.Get(string(key))
+	return found.decision, true
 }
 
 func (m *decisionCache) put(key []byte, d perm.Decision) {
-	if m != nil {
-		m.decisions.Add(string(key), d)
-	}
+	m.decisions.Add(maphash.Bytes(m.seed, key), cachedDecision{string(key), d})
 }
 
 // member returns the text at a path of names inside a JSON text, or nil if

@@ -12,30 +12,14 @@ import (
 )
 
 // document builds an input document as an OPA value, field by field. The detour
-// over JSON text costs five times as much. It keeps the first value without a
-// faithful JSON form, which makes the request invalid. A rule that sees a
-// repaired text could allow another resource than the call touches.
+// over JSON text costs five times as much. The request is checked. The document
+// keeps the first value without a faithful JSON form.
 type document struct {
 	keys *keys
 	err  error
 }
 
 type field = [2]*ast.Term
-
-// check validates everything in a request, also what a policy does not read. A
-// request with one repaired text may have others. Two parts are checked only if
-// the policy reads them. The list of changes can be long, and each access of it
-// arrives in its own request, which is checked. The counts of the session's
-// tools have nothing of the call, and are computed only when they are read.
-func check(list []inputField, p *plan, r *perm.Request) error {
-	d := &document{}
-	for i := range list {
-		if list[i].check != nil && (!list[i].long || p.reads[list[i].path]) {
-			list[i].check(d, r)
-		}
-	}
-	return d.err
-}
 
 func (d *document) tools(r *perm.Request) *ast.Term {
 	tools := make([]field, 0, r.Session.Tools.Len())
@@ -177,52 +161,5 @@ func (d *document) optionalList(fields []field, k key, texts []string) []field {
 func (d *document) fail(why string) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: %s", ErrInput, why)
-	}
-}
-
-func checkTools(d *document, r *perm.Request) {
-	for name, t := range r.Session.Tools.All() {
-		d.checkText(name)
-		d.checkSums(t.Sums)
-		for window, w := range t.Windows {
-			d.checkText(window)
-			d.checkSums(w.Sums)
-		}
-	}
-}
-
-func (d *document) checkSums(sums map[string]json.Number) {
-	for name, n := range sums {
-		d.checkText(name)
-		if n == "" {
-			continue
-		}
-		if first := n[0]; !json.Valid([]byte(n)) || (first != '-' && (first < '0' || first > '9')) {
-			d.fail("a sum is not a number")
-		}
-	}
-}
-
-func checkRecent(d *document, r *perm.Request) {
-	for _, c := range r.Session.Recent {
-		d.checkText(c.Tool)
-		d.checkText(c.Status)
-	}
-}
-
-func checkChanges(d *document, r *perm.Request) {
-	for _, c := range r.Changes {
-		d.checkTexts([]string{
-			c.Kind, c.Before, c.After, c.Resource.Kind, c.Resource.Text, c.Resource.Root, c.Resource.Path,
-			c.Resource.Name, c.Resource.Ext, c.Resource.Scheme, c.Resource.Host, c.Resource.Database, c.Resource.Table,
-			c.Resource.Statement, c.Resource.Program, c.Resource.Server, c.Resource.Tool,
-		})
-		d.checkTexts(c.Resource.Segments)
-		d.checkTexts(c.Resource.Argv)
-		d.checkGit(c.Git)
-		d.checkText(c.MediaType)
-		if c.Text != nil {
-			d.checkText(*c.Text)
-		}
 	}
 }

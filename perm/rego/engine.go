@@ -179,58 +179,65 @@ func (e *Engine) decide(ctx context.Context, r perm.Request) (perm.Decision, err
 	if ctx.Err() != nil {
 		return perm.Decision{}, cancelled(ctx)
 	}
-	r = r.Filled()
-	q := e.rules.query(r.Purpose)
-	if err := check(e.parts, q.plan, &r); err != nil {
+	s := newState(&e.keys, e.parts, r)
+	defer s.release()
+	q := e.rules.query(s.request.Purpose)
+	s.plan = q.plan
+	if err := check(q.plan, &s.request); err != nil {
 		return perm.Decision{}, err
 	}
-	key, whole := q.plan.keyOf(&r)
+	whole := e.cache != nil
 	if whole {
-		if d, known := e.cache.get(key); known {
-			return d, nil
-		}
+		s.key, whole = q.plan.keyOf(&s.request, s.key[:0])
 	}
-	d, err := e.fresh(ctx, q, r)
-	if err == nil && whole {
-		e.cache.put(key, d)
+	if !whole {
+		return e.fresh(ctx, q, s)
+	}
+	if d, known := e.cache.get(s.key); known {
+		return d, nil
+	}
+	d, err := e.fresh(ctx, q, s)
+	if err == nil {
+		e.cache.put(s.key, d)
 	}
 	return d, err
 }
 
 // fresh evaluates the policy without the cache.
-func (e *Engine) fresh(ctx context.Context, q query, r perm.Request) (perm.Decision, error) {
-	input, err := q.plan.document(&e.keys, &r)
+func (e *Engine) fresh(ctx context.Context, q query, s *decisionState) (perm.Decision, error) {
+	answers, err := e.answers(ctx, q, s)
 	if err != nil {
 		return perm.Decision{}, err
 	}
-	answers, err := e.answers(ctx, q, &r, input)
-	if err != nil {
-		return perm.Decision{}, err
-	}
-	effect, details := answers.compose(r, e.rules.bad)
+	effect, details := answers.compose(&s.request, e.rules.bad)
 	details.Revision = e.revision
 	return perm.NewDecision(effect, details), nil
 }
 
 // answers returns the elements of all rules: of the compiled ones by their
 // functions, of the others by topdown.
-func (e *Engine) answers(ctx context.Context, q query, r *perm.Request, input *ast.Term) (setElements, error) {
-	if q.compiled == nil {
-		return e.evaluate(ctx, e.rules, q.body, input, nil)
+func (e *Engine) answers(ctx context.Context, q query, s *decisionState) (setElements, error) {
+	var got setElements
+	sure := q.compiled != nil
+	if sure {
+		got, sure = q.compiled.ask(s, e.rules.places)
 	}
-	got, sure := q.compiled.ask(r, input, e.rules.places)
+	rules, body := e.rules, q.body
 	switch {
-	case !sure:
-		return e.evaluate(ctx, e.rules, q.body, input, nil)
-	case len(q.restBody) > 0:
-	case ctx.Err() != nil:
+	case sure && len(q.restBody) > 0:
+		rules, body = q.rest, q.restBody
+	case sure && ctx.Err() != nil:
 		return nil, cancelled(ctx)
-	default:
-		return got, nil
+	case sure:
+		return got, s.err
 	}
-	others, err := e.evaluate(ctx, q.rest, q.restBody, input, nil)
+	input, err := s.input()
 	if err != nil {
 		return nil, err
+	}
+	others, err := e.evaluate(ctx, rules, body, input, nil)
+	if err != nil || !sure {
+		return others, err
 	}
 	got.add(others)
 	return got, nil

@@ -61,11 +61,9 @@ func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, erro
 	if ctx.Err() != nil {
 		return Explanation{}, cancelled(ctx)
 	}
-	all := newPlan(e.parts, []read{{}})
-	if err := check(e.parts, all, &r); err != nil {
-		return Explanation{}, err
-	}
-	input, err := all.document(&e.keys, &r)
+	s := newState(&e.keys, e.parts, r)
+	defer s.release()
+	input, err := s.checkedInput(newPlan(e.parts, []read{{}}))
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -74,7 +72,7 @@ func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, erro
 	if err != nil {
 		return Explanation{}, err
 	}
-	effect, details := got.compose(r, e.rules.bad)
+	effect, details := got.compose(&r, e.rules.bad)
 	details.Revision = e.revision
 	x := Explanation{Decision: perm.NewDecision(effect, details).Record()}
 	for _, set := range setNames() {

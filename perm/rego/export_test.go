@@ -14,12 +14,7 @@ import (
 // Document exports the input document of a request to tests.
 func Document(r perm.Request) (ast.Value, error) {
 	k, list := newKeys(), parts()
-	r = r.Filled()
-	all := newPlan(list, []read{{}})
-	if err := check(list, all, &r); err != nil {
-		return nil, err
-	}
-	term, err := all.document(&k, &r)
+	term, err := newState(&k, list, r).checkedInput(newPlan(list, []read{{}}))
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +41,11 @@ func TakeSlots(e *Engine) (release func()) {
 
 // DecideWhole decides with the whole document and without the cache.
 func DecideWhole(ctx context.Context, e *Engine, r perm.Request) (perm.Decision, error) {
-	r = r.Filled()
-	all := newPlan(e.parts, []read{{}})
-	if err := check(e.parts, all, &r); err != nil {
+	s := newState(&e.keys, e.parts, r)
+	if _, err := s.checkedInput(newPlan(e.parts, []read{{}})); err != nil {
 		return perm.Decision{}, err
 	}
-	return e.fresh(ctx, query{body: e.rules.query(r.Purpose).body, plan: all}, r)
+	return e.fresh(ctx, query{body: e.rules.query(s.request.Purpose).body, plan: s.plan}, s)
 }
 
 // Remembered returns the number of cached decisions of an engine.
@@ -109,12 +103,11 @@ func Within(e *Engine, rows int) *Engine {
 // CompiledAnswer reports whether compiled rules answer a request, and whether
 // they are all rules.
 func CompiledAnswer(e *Engine, r perm.Request) (sure, all bool) {
-	r = r.Filled()
-	q := e.rules.query(r.Purpose)
-	input, err := q.plan.document(&e.keys, &r)
-	if err != nil || q.compiled == nil {
+	s := newState(&e.keys, e.parts, r)
+	q := e.rules.query(s.request.Purpose)
+	if _, err := s.checkedInput(q.plan); err != nil || q.compiled == nil {
 		return false, false
 	}
-	_, sure = q.compiled.ask(&r, input, e.rules.places)
+	_, sure = q.compiled.ask(s, e.rules.places)
 	return sure, len(q.restBody) == 0
 }

@@ -8,15 +8,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-func checkGit(d *document, r *perm.Request) { d.checkGit(r.Access.Git) }
-
-func (d *document) checkGit(g *perm.GitFacts) {
-	if g != nil {
-		d.checkText(g.Kind)
-		d.checkTexts(g.Keys)
-	}
-}
-
 func (d *document) git(g *perm.GitFacts) *ast.Term {
 	fields := []field{{ast.StringTerm("kind"), ast.StringTerm(g.Kind)}}
 	if len(g.Keys) > 0 {

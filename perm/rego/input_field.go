@@ -3,23 +3,22 @@ package rego
 import (
 	"encoding/binary"
 	"encoding/json"
-	"unicode/utf8"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 )
 
 // inputField is a part of the input document that the engine builds, compares
 // and omits as a unit. The parts together are the document.
 type inputField struct {
-	path  string // such as "access.resource.root"
-	check func(*document, *perm.Request)
-	term  func(*document, *perm.Request) *ast.Term   // nil result: missing
-	key   func(*perm.Request, []byte) []byte         // nil: the value differs from call to call
-	free  func(*perm.Request) (text json.RawMessage) // its members have any names
-	long  bool                                       // checked only if the policy reads it
+	path   string                                     // such as "access.resource.root"
+	number int                                        // its place in the list of all parts
+	term   func(*document, *perm.Request) *ast.Term   // nil result: missing
+	key    func(*perm.Request, []byte) []byte         // nil: the value differs from call to call
+	free   func(*perm.Request) (text json.RawMessage) // its members have any names
+	text   func(*perm.Request) (s string, there bool) // the value of a text; nil for other parts
+	list   func(*perm.Request) (list []string, there bool)
 }
 
 // parts returns every part. A field of perm.Request that is missing here is
@@ -27,7 +26,11 @@ type inputField struct {
 func parts() []inputField {
 	list := append(contextParts(), toolParts()...)
 	list = append(list, callParts()...)
-	return append(list, accessParts()...)
+	list = append(list, accessParts()...)
+	for i := range list {
+		list[i].number = i
+	}
+	return list
 }
 
 func contextParts() []inputField {
@@ -41,15 +44,15 @@ func contextParts() []inputField {
 		texts("session.labels", func(r *perm.Request) []string { return r.Session.Labels }),
 		optional(texts("session.requires", func(r *perm.Request) []string { return r.Session.Requires }),
 			func(r *perm.Request) bool { return len(r.Session.Requires) > 0 }),
-		{path: "session.tools", check: checkTools, term: (*document).tools, long: true},
-		{path: "session.recent", check: checkRecent, term: (*document).recent},
-		optional(inputField{path: "session.client", check: checkClient, term: (*document).client, key: clientKey},
+		{path: "session.tools", term: (*document).tools},
+		{path: "session.recent", term: (*document).recent},
+		optional(inputField{path: "session.client", term: (*document).client, key: clientKey},
 			func(r *perm.Request) bool { return r.Session.Client != nil }),
 		text("txn.id", func(r *perm.Request) string { return r.Txn.ID }),
 		passing(number("txn.calls", func(r *perm.Request) int { return r.Txn.Calls })),
 		number("txn.depth", func(r *perm.Request) int { return r.Txn.Depth }),
 		text("purpose", func(r *perm.Request) string { return string(r.Purpose) }),
-		{path: "time", check: checkTime, term: (*document).time},
+		{path: "time", term: (*document).time},
 	}
 }
 
@@ -85,9 +88,9 @@ func callParts() []inputField {
 		number("call.batch.count", func(r *perm.Request) int { return r.Call.Batch.Count }),
 		optional(output, func(r *perm.Request) bool { return len(r.Output) > 0 }),
 		optional(raw("call.script", scriptOf), func(r *perm.Request) bool { return r.Call.Script != nil }),
-		optional(inputField{path: "call.urls", check: checkURLs, term: (*document).urls, key: urlsKey},
+		optional(inputField{path: "call.urls", term: (*document).urls, key: urlsKey},
 			func(r *perm.Request) bool { return r.Call.URLs != nil }),
-		{path: "changes", check: checkChanges, term: (*document).changes, long: true},
+		{path: "changes", term: (*document).changes},
 	}
 }
 
@@ -109,7 +112,7 @@ func accessParts() []inputField {
 		flag("access.dynamic", func(r *perm.Request) bool { return r.Access.Dynamic }),
 		optional(flag("access.user_provided", func(r *perm.Request) bool { return r.Access.UserProvided != nil && *r.Access.UserProvided }),
 			func(r *perm.Request) bool { return r.Access.UserProvided != nil }),
-		optional(inputField{path: "access.git", check: checkGit, term: func(d *document, r *perm.Request) *ast.Term { return d.git(r.Access.Git) }, key: gitKey},
+		optional(inputField{path: "access.git", term: func(d *document, r *perm.Request) *ast.Term { return d.git(r.Access.Git) }, key: gitKey},
 			func(r *perm.Request) bool { return r.Access.Git != nil }),
 		text("access.resource.kind", func(r *perm.Request) string { return r.Access.Resource.Kind }),
 		text("access.resource.text", func(r *perm.Request) string { return r.Access.Resource.Text }),
@@ -142,18 +145,18 @@ func accessParts() []inputField {
 
 func text(path string, get func(*perm.Request) string) inputField {
 	return inputField{
-		path:  path,
-		check: func(d *document, r *perm.Request) { d.checkText(get(r)) },
-		term:  func(_ *document, r *perm.Request) *ast.Term { return ast.StringTerm(get(r)) },
-		key:   func(r *perm.Request, key []byte) []byte { return appendText(key, get(r)) },
+		path: path,
+		term: func(_ *document, r *perm.Request) *ast.Term { return ast.StringTerm(get(r)) },
+		key:  func(r *perm.Request, key []byte) []byte { return appendText(key, get(r)) },
+		text: func(r *perm.Request) (string, bool) { return get(r), true },
 	}
 }
 
 func texts(path string, get func(*perm.Request) []string) inputField {
 	return inputField{
-		path:  path,
-		check: func(d *document, r *perm.Request) { d.checkTexts(get(r)) },
-		term:  func(d *document, r *perm.Request) *ast.Term { return d.list(get(r)) },
+		path: path,
+		term: func(d *document, r *perm.Request) *ast.Term { return d.list(get(r)) },
+		list: func(r *perm.Request) ([]string, bool) { return get(r), true },
 		key: func(r *perm.Request, key []byte) []byte {
 			list := get(r)
 			key = binary.AppendUvarint(key, uint64(len(list)))
@@ -189,11 +192,10 @@ func number(path string, get func(*perm.Request) int) inputField {
 // raw returns a part that holds any JSON. Its numbers are compared as written.
 func raw(path string, get func(*perm.Request) json.RawMessage) inputField {
 	return inputField{
-		path:  path,
-		check: func(d *document, r *perm.Request) { d.checkRaw(get(r)) },
-		term:  func(d *document, r *perm.Request) *ast.Term { return d.raw(get(r)) },
-		key:   func(r *perm.Request, key []byte) []byte { return appendText(key, get(r)) },
-		free:  get,
+		path: path,
+		term: func(d *document, r *perm.Request) *ast.Term { return d.raw(get(r)) },
+		key:  func(r *perm.Request, key []byte) []byte { return appendText(key, get(r)) },
+		free: get,
 	}
 }
 
@@ -206,7 +208,7 @@ func passing(p inputField) inputField {
 // optional makes a part optional: the document omits it if there returns false.
 // In a key, a missing part differs from every value.
 func optional(p inputField, there func(*perm.Request) bool) inputField {
-	term, key := p.term, p.key
+	term, key, text, list := p.term, p.key, p.text, p.list
 	p.term = func(d *document, r *perm.Request) *ast.Term {
 		if !there(r) {
 			return nil
@@ -219,6 +221,18 @@ func optional(p inputField, there func(*perm.Request) bool) inputField {
 		}
 		return key(r, append(to, 1))
 	}
+	if text != nil {
+		p.text = func(r *perm.Request) (string, bool) {
+			s, _ := text(r)
+			return s, there(r)
+		}
+	}
+	if list != nil {
+		p.list = func(r *perm.Request) ([]string, bool) {
+			texts, _ := list(r)
+			return texts, there(r)
+		}
+	}
 	return p
 }
 
@@ -226,29 +240,4 @@ func optional(p inputField, there func(*perm.Request) bool) inputField {
 // sequences of texts have the same key.
 func appendText[T ~string | ~[]byte](key []byte, text T) []byte {
 	return append(binary.AppendUvarint(key, uint64(len(text))), text...)
-}
-
-func (d *document) checkText(s string) {
-	if !utf8.ValidString(s) {
-		d.fail("a text is not UTF-8")
-	}
-}
-
-func (d *document) checkTexts(list []string) {
-	for _, s := range list {
-		d.checkText(s)
-	}
-}
-
-func (d *document) checkRaw(text json.RawMessage) {
-	if len(text) > 0 && !canon.IsCanonical(text) && (!utf8.Valid(text) || !json.Valid(text)) {
-		d.fail("the arguments or the output are not JSON")
-	}
-}
-
-// checkTime refuses years that RFC 3339 cannot represent.
-func checkTime(d *document, r *perm.Request) {
-	if year := r.Time.Year(); year < 0 || year > 9999 {
-		d.fail("the time is outside the years 0 to 9999")
-	}
 }

@@ -28,6 +28,20 @@ type planNode struct {
 	below []*planNode
 }
 
+// at returns the node at the beginning of a path that is a leaf, with the rest of the
+// path below it; or the node of the whole path.
+func (n *planNode) at(path []*ast.Term) (*planNode, []*ast.Term) {
+	if n.part != nil || len(path) == 0 {
+		return n, path
+	}
+	for _, b := range n.below {
+		if b.name.Equal(path[0]) {
+			return b.at(path[1:])
+		}
+	}
+	return nil, nil
+}
+
 // newPlan selects the parts that rules read. It also compares the purpose and
 // the effect class.
 func newPlan(list []inputField, reads []read) *plan {
@@ -122,36 +136,15 @@ func (n *planNode) insert(path []string, p *inputField) {
 	n.below[i].insert(path[1:], p)
 }
 
-// document builds the parts of a request that rules read. The request is filled
-// and checked.
-func (p *plan) document(k *keys, r *perm.Request) (*ast.Term, error) {
-	d := &document{keys: k}
-	return p.root.build(d, r), d.err
-}
-
-func (n *planNode) build(d *document, r *perm.Request) *ast.Term {
-	if n.part != nil {
-		return n.part.term(d, r)
-	}
-	fields := make([]field, 0, len(n.below))
-	for _, b := range n.below {
-		if t := b.build(d, r); t != nil {
-			fields = append(fields, field{b.name, t})
-		}
-	}
-	return d.object(fields...)
-}
-
-// keyOf returns the key of a request, or false if it has none.
-func (p *plan) keyOf(r *perm.Request) ([]byte, bool) {
+// keyOf appends the key of a request to key, or returns false if it has none.
+func (p *plan) keyOf(r *perm.Request, key []byte) ([]byte, bool) {
 	if len(p.notes) > 0 {
-		return nil, false
+		return key, false
 	}
-	key := make([]byte, 0, 256)
 	for _, add := range p.key {
 		var ok bool
 		if key, ok = add(r, key); !ok || len(key) > maxKey {
-			return nil, false
+			return key, false
 		}
 	}
 	return key, true

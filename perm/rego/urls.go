@@ -8,12 +8,6 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-func checkURLs(d *document, r *perm.Request) {
-	for _, u := range r.Call.URLs {
-		d.checkText(u.URL)
-	}
-}
-
 func (d *document) urls(r *perm.Request) *ast.Term {
 	list := make([]*ast.Term, len(r.Call.URLs))
 	for i, u := range r.Call.URLs {
