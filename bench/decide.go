@@ -44,10 +44,10 @@ func decisions(c clock) ([]promiseRow, error) {
 	return []promiseRow{
 		most(s, "fresh decision to cedar-go, 100 rules", t, "fresh/100", "cedar-go/100", 0.7),
 		most(s, "fresh decision to cedar-go, 1000 rules", t, "fresh/1000", "cedar-go/1000", 0.1),
-		besides(s, "the same where cedar-go has least to do, 100 rules", t, "fresh/100", "cedar-go at its best/100"),
-		besides(s, "the same where cedar-go has least to do, 1000 rules", t, "fresh/1000", "cedar-go at its best/1000"),
-		most(s, "fresh decision, 1000 rules to 10", t, "fresh/1000", "fresh/10", 1.3),
-		most(s, "memoised decision to fresh, 100 rules", t, "memoised/100", "fresh/100", 0.1),
+		most(s, "the same where cedar-go has least to do, 100 rules", t, "fresh/100", "cedar-go at its best/100", 0.6),
+		most(s, "the same where cedar-go has least to do, 1000 rules", t, "fresh/1000", "cedar-go at its best/1000", 0.2),
+		most(s, "fresh decision, 1000 rules to 10", t, "fresh/1000", "fresh/10", 1.1),
+		most(s, "memoised decision to cedar-go at its best, 100 rules", t, "memoised/100", "cedar-go at its best/100", 0.08),
 	}, nil
 }
 

@@ -157,7 +157,9 @@ func (e *Engine) Decide(ctx context.Context, r perm.Request) (perm.Decision, err
 	if e == nil || e.rules == nil {
 		return noPolicy(), nil
 	}
-	d, err := e.decide(ctx, r)
+	s := newState(&e.keys, e.parts, &r)
+	defer s.release()
+	d, err := e.decide(ctx, s)
 	if err != nil {
 		return e.refusal(err), err
 	}
@@ -175,12 +177,10 @@ func (e *Engine) refusal(err error) perm.Decision {
 	return perm.NewDecision(perm.Deny, perm.Details{Reasons: []perm.Reason{why}, Revision: e.revision})
 }
 
-func (e *Engine) decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
+func (e *Engine) decide(ctx context.Context, s *decisionState) (perm.Decision, error) {
 	if ctx.Err() != nil {
 		return perm.Decision{}, cancelled(ctx)
 	}
-	s := newState(&e.keys, e.parts, r)
-	defer s.release()
 	q := e.rules.query(s.request.Purpose)
 	s.plan = q.plan
 	if err := check(q.plan, &s.request); err != nil {

@@ -61,7 +61,7 @@ func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, erro
 	if ctx.Err() != nil {
 		return Explanation{}, cancelled(ctx)
 	}
-	s := newState(&e.keys, e.parts, r)
+	s := newState(&e.keys, e.parts, &r)
 	defer s.release()
 	input, err := s.checkedInput(newPlan(e.parts, []read{{}}))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // Document exports the input document of a request to tests.
 func Document(r perm.Request) (ast.Value, error) {
 	k, list := newKeys(), parts()
-	term, err := newState(&k, list, r).checkedInput(newPlan(list, []read{{}}))
+	term, err := newState(&k, list, &r).checkedInput(newPlan(list, []read{{}}))
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func TakeSlots(e *Engine) (release func()) {
 
 // DecideWhole decides with the whole document and without the cache.
 func DecideWhole(ctx context.Context, e *Engine, r perm.Request) (perm.Decision, error) {
-	s := newState(&e.keys, e.parts, r)
+	s := newState(&e.keys, e.parts, &r)
 	if _, err := s.checkedInput(newPlan(e.parts, []read{{}})); err != nil {
 		return perm.Decision{}, err
 	}
@@ -103,7 +103,7 @@ func Within(e *Engine, rows int) *Engine {
 // CompiledAnswer reports whether compiled rules answer a request, and whether
 // they are all rules.
 func CompiledAnswer(e *Engine, r perm.Request) (sure, all bool) {
-	s := newState(&e.keys, e.parts, r)
+	s := newState(&e.keys, e.parts, &r)
 	q := e.rules.query(s.request.Purpose)
 	if _, err := s.checkedInput(q.plan); err != nil || q.compiled == nil {
 		return false, false

@@ -19,6 +19,8 @@ type plan struct {
 	key   []func(*perm.Request, []byte) ([]byte, bool)
 	notes []UncheckedRef  // why no decision is cached
 	reads map[string]bool // paths of the parts that rules read
+
+	readsCounts, readsChanges bool
 }
 
 // planNode is a place in the part of the document that the engine builds.
@@ -57,6 +59,7 @@ func newPlan(list []inputField, reads []read) *plan {
 			p.add(&list[i], touched)
 		}
 	}
+	p.readsCounts, p.readsChanges = p.reads["session.tools"], p.reads["changes"]
 	return p
 }
 
