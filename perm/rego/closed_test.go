@@ -152,7 +152,7 @@ func TestDeadlineOfLongArguments(t *testing.T) {
 // Waiting for a slot does not count against the timeout of a decision.
 func TestDeadlineIsOfEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := engine(t, control+`deny contains "roles" if count(input.principal.roles) > 9`) // needs topdown
+		e := engine(t, control+`deny contains "roles" if count(numbers.range(1, 9)) > 9`) // needs topdown
 		release := rego.TakeSlots(e)
 		decided := make(chan error, 1)
 		go func() {

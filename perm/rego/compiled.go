@@ -11,15 +11,26 @@ import (
 	"github.com/remit-dev/remit/perm"
 )
 
-// compiledRules holds the rules of a purpose that Go functions evaluate: those
-// that only compare constants with places of the input. They take a tenth of
-// topdown's time. Where such a function is unsure, topdown evaluates all rules.
-// So both give the same elements and the same errors.
+// compiledRules holds the rules of a purpose that Go functions evaluate, in a
+// tenth of topdown's time. Where such a function is unsure, topdown evaluates
+// all rules. So both give the same elements and the same errors.
 type compiledRules struct {
+	rules ruleIndex
+	fixed setElements // those of rules that read nothing of the input
+	long  int         // how often the rules read a place that can be long
+}
+
+// compiledRule is a rule whose body is compiled.
+type compiledRule struct {
+	size int // of its frame
+	run  step
+}
+
+// ruleIndex finds the rules that can hold for an input.
+type ruleIndex struct {
 	groups []ruleGroup
-	others []*compiledRule // rules that begin with another condition
-	all    *plan           // every part of the input
-	long   int             // how often the rules read a place that can be long
+	others []compiledRule // rules that begin with another condition
+	all    *plan          // every part of the input
 }
 
 // ruleGroup holds the rules that begin with a comparison of one place of the
@@ -27,82 +38,36 @@ type compiledRules struct {
 type ruleGroup struct {
 	path  []*ast.Term
 	place operand
-	rules map[string][]*compiledRule
+	rules map[string][]compiledRule
 }
 
-// compiledRule is a rule whose conditions are compiled.
-type compiledRule struct {
-	number     int
-	set        string
-	conditions []condition
-	element    *element // nil: its text is that of a variable
-	text       operand
-	long       int // how often its conditions read a place that can be long
-}
-
-// compileRule compiles a private rule, or returns nil if only topdown can
-// evaluate it.
-func (r *ruleset) compileRule(rule *ast.Rule, all *plan) *compiledRule {
-	n, private := r.numbers[rule]
-	pair, ok := rule.Head.Key.Value.(*ast.Array)
-	if !private || !ok || pair.Len() != 2 || rule.Else != nil || len(rule.Head.Args) > 0 {
-		return nil
-	}
-	made := &compiledRule{number: n, set: r.places[n].set}
-	c := &bodyCompiler{all: all, locals: map[ast.Var]operand{}}
-	for _, e := range rule.Body {
-		one, ok := c.condition(e)
-		if !ok {
-			return nil
-		}
-		made.conditions = append(made.conditions, one)
-	}
-	made.long = c.long
-	if rule.Head.Key.IsGround() {
-		known, err := r.element(rule.Head.Key)
-		if err != nil || known.limit != nil { // budgets with one name can differ
-			return nil
-		}
-		made.element = &known
-		return made
-	}
-	if made.text, ok = c.operand(pair.Elem(1)); !ok {
-		return nil
-	}
-	return made
-}
-
-// evaluate returns whether the rule holds, and its element.
-func (c *compiledRule) evaluate(s *decisionState, at string) (element, verdict) {
-	for _, met := range c.conditions {
-		if v := met(s); v != yes {
-			return element{}, v
-		}
-	}
-	if c.element != nil {
-		return *c.element, yes
-	}
-	text, ok := c.text.textOf(s)
-	if !ok {
-		return element{}, unsure
-	}
-	return element{rule: c.number, text: text, at: at}, yes
-}
-
-// add adds a compiled rule, in the order of the numbers.
-func (c *compiledRules) add(rule *ast.Rule, made *compiledRule) {
-	c.long += made.long
+// add adds a compiled rule.
+func (x *ruleIndex) add(rule *ast.Rule, made compiledRule) {
 	path, text, ok := beginsWith(rule)
 	if !ok {
-		c.others = append(c.others, made)
+		x.others = append(x.others, made)
 		return
 	}
-	i := slices.IndexFunc(c.groups, func(g ruleGroup) bool { return slices.EqualFunc(g.path, path, (*ast.Term).Equal) })
+	i := slices.IndexFunc(x.groups, func(g ruleGroup) bool { return slices.EqualFunc(g.path, path, (*ast.Term).Equal) })
 	if i < 0 {
-		i = len(c.groups)
-		c.groups = append(c.groups, ruleGroup{path: path, place: placeOf(c.all, path), rules: map[string][]*compiledRule{}})
+		i = len(x.groups)
+		x.groups = append(x.groups, ruleGroup{path: path, place: placeOf(x.all, path), rules: map[string][]compiledRule{}})
 	}
-	c.groups[i].rules[text] = append(c.groups[i].rules[text], made)
+	x.groups[i].rules[text] = append(x.groups[i].rules[text], made)
+}
+
+// run evaluates the rules.
+func (x *ruleIndex) run(s *decisionState) {
+	for _, r := range x.others {
+		s.run(r)
+	}
+	for _, g := range x.groups {
+		if text, ok := g.place.textOf(s); ok {
+			for _, r := range g.rules[text] {
+				s.run(r)
+			}
+		}
+	}
 }
 
 // beginsWith returns the place of the input and the text that the first
@@ -122,44 +87,93 @@ func beginsWith(rule *ast.Rule) (path []*ast.Term, text string, ok bool) {
 	return nil, "", false
 }
 
-// maxLong bounds the bytes that compiled rules can read. They count no steps and
-// know no deadline. So topdown, which does, evaluates a policy that reads long
-// arguments in many rules.
+// compileRule compiles a private rule, or returns false if only topdown can
+// evaluate it. Budgets with one name can differ, so topdown evaluates limits.
+func (h *helpers) compileRule(rule *ast.Rule) (made privateRule, ok bool) {
+	n, private := h.rules.numbers[rule]
+	if !private || rule.Else != nil || len(rule.Head.Args) > 0 || h.rules.places[n].set == setLimit {
+		return made, false
+	}
+	made.set = h.rules.places[n].set
+	c := h.newBody()
+	links, ok := c.body(rule.Body)
+	if !ok {
+		return made, false
+	}
+	of, more, ok := c.value(rule.Head.Key)
+	if !ok {
+		return made, false
+	}
+	last := h.rules.adds(made.set, of)
+	if rule.Head.Key.IsGround() {
+		known, err := h.rules.element(rule.Head.Key)
+		if err != nil {
+			return made, false
+		}
+		last = func(s *decisionState) { s.got[made.set] = append(s.got[made.set], known) }
+	}
+	made.compiledRule = compiledRule{size: c.size, run: chain(append(links, more...), last)}
+	if len(readsOf(h.rules.compiler, []*ast.Rule{rule})) > 0 {
+		return made, true
+	}
+	s := &decisionState{got: setElements{}}
+	s.run(made.compiledRule)
+	made.always, made.fixed = s.got[made.set], true
+	for i, e := range made.always {
+		made.always[i].sound = h.rules.bad(made.set, e.text) == ""
+	}
+	return made, !s.unsure
+}
+
+// privateRule is a compiled rule of a set.
+type privateRule struct {
+	compiledRule
+	set    string
+	fixed  bool // it reads nothing of the input
+	always []element
+}
+
+// adds returns a step that adds an element to a set.
+func (r *ruleset) adds(set string, of operand) step {
+	return func(s *decisionState) {
+		t := of.term(s)
+		if t == nil {
+			return
+		}
+		e, err := r.element(t)
+		if err != nil {
+			s.unsure = true
+			return
+		}
+		s.got[set] = append(s.got[set], e)
+	}
+}
+
+// maxLong bounds the bytes that compiled rules can read in comparisons, which
+// are not charged. Topdown evaluates a policy that reads long arguments in many
+// rules.
 const maxLong = 4 << 20
 
 // ask returns the elements of the compiled rules. It returns false if one of
 // them is unsure, or if the request is too long for them.
-func (c *compiledRules) ask(s *decisionState, places []place) (setElements, bool) {
+func (c *compiledRules) ask(s *decisionState) (setElements, bool) {
 	if c.long > 0 && longBytes(&s.request) > maxLong/c.long {
 		return nil, false
 	}
-	got := setElements{}
-	if !got.addFrom(c.others, s, places) {
+	s.got = make(setElements, len(c.fixed)+4)
+	for set, list := range c.fixed {
+		s.got[set] = slices.Clip(list)
+	}
+	c.rules.run(s)
+	if s.unsure {
 		return nil, false
 	}
-	for _, g := range c.groups {
-		if text, ok := g.place.textOf(s); ok && !got.addFrom(g.rules[text], s, places) {
-			return nil, false
+	for set, list := range s.got {
+		if len(list) > len(c.fixed[set]) {
+			s.got.order(set)
 		}
 	}
-	for set := range got {
-		got.order(set)
-	}
-	return got, true
-}
-
-// addFrom adds the elements of rules. It returns false if a rule is unsure.
-func (s setElements) addFrom(rules []*compiledRule, state *decisionState, places []place) bool {
-	for _, r := range rules {
-		switch e, v := r.evaluate(state, places[r.number].at); v {
-		case unsure:
-			return false
-		case yes:
-			s[r.set] = append(s[r.set], e)
-		case no:
-		}
-	}
-	return true
+	return s.got, true
 }
 
 // longBytes returns about how many bytes the parts of a request have that can be
@@ -216,9 +230,9 @@ func (s setElements) add(other setElements) {
 // topdown the rules that it can compile. The others go into a ruleset of their
 // own. If it can compile none, it returns r.
 func (r *ruleset) withCompiled(names []string, list []inputField) (*ruleset, error) {
-	made, all := map[*ast.Rule]*compiledRule{}, newPlan(list, []read{{}})
+	made, h := map[*ast.Rule]privateRule{}, newHelpers(r, list)
 	for rule := range r.numbers {
-		if one := r.compileRule(rule, all); one != nil {
+		if one, ok := h.compileRule(rule); ok {
 			made[rule] = one
 		}
 	}
@@ -235,7 +249,7 @@ func (r *ruleset) withCompiled(names []string, list []inputField) (*ruleset, err
 		rest.compiler = c
 	}
 	for purpose, q := range r.queries {
-		q.compiled = r.compiledFor(purpose, names, made, all)
+		q.compiled = r.compiledFor(purpose, names, made, h)
 		if len(made) < len(r.numbers) {
 			others, err := rest.prepare(purpose, list)
 			if err != nil {
@@ -249,27 +263,35 @@ func (r *ruleset) withCompiled(names []string, list []inputField) (*ruleset, err
 }
 
 // compiledFor returns the compiled rules of the sets of a purpose.
-func (r *ruleset) compiledFor(purpose perm.Purpose, names []string, made map[*ast.Rule]*compiledRule, all *plan) *compiledRules {
-	c := &compiledRules{all: all}
+func (r *ruleset) compiledFor(purpose perm.Purpose, names []string, made map[*ast.Rule]privateRule, h *helpers) *compiledRules {
+	c := &compiledRules{rules: ruleIndex{all: h.all}, fixed: setElements{}, long: h.long}
 	for _, name := range names {
 		for _, rule := range r.compiler.Modules[name].Rules {
-			if one := made[rule]; one != nil && asked(one.set, purpose) {
-				c.add(rule, one)
+			one, ok := made[rule]
+			switch {
+			case !ok || !asked(one.set, purpose):
+			case one.fixed:
+				c.fixed[one.set] = append(c.fixed[one.set], one.always...)
+			default:
+				c.rules.add(rule, one.compiledRule)
 			}
 		}
+	}
+	for set := range c.fixed {
+		c.fixed.order(set)
 	}
 	return c
 }
 
 // without returns a compiler of the rules that are not compiled.
-func (r *ruleset) without(names []string, made map[*ast.Rule]*compiledRule) (*ast.Compiler, error) {
+func (r *ruleset) without(names []string, made map[*ast.Rule]privateRule) (*ast.Compiler, error) {
 	mods := make(map[string]*ast.Module, len(names))
 	for _, name := range names {
 		written := r.compiler.Modules[name]
 		mod := written.Copy()
 		mod.Imports, mod.Rules = nil, nil // compiled references are already complete
 		for _, rule := range written.Rules {
-			if made[rule] != nil {
+			if _, compiled := made[rule]; compiled {
 				continue
 			}
 			c := rule.Copy()

@@ -2,7 +2,6 @@ package rego
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/remit-dev/remit/perm"
 )
@@ -48,10 +47,12 @@ func (a setElements) refusals(r *perm.Request, bad func(set, text string) string
 		}
 	}
 	for _, set := range []string{setRequire, setRedact, setMask} {
-		for _, e := range a.reasons(set) {
-			if why := bad(set, e.Text); why != "" {
-				e.Text = fmt.Sprintf("%s %q cannot be met: %s", set, e.Text, why)
-				out = append(out, e)
+		for _, e := range a[set] {
+			if e.sound {
+				continue
+			}
+			if why := bad(set, e.text); why != "" {
+				out = append(out, perm.Reason{Text: fmt.Sprintf("%s %q cannot be met: %s", set, e.text, why), At: e.at, Set: set})
 			}
 		}
 	}
@@ -87,9 +88,14 @@ func (a setElements) reasons(set string) []perm.Reason {
 
 // texts returns the elements of a set without positions, each once, in order.
 func (a setElements) texts(set string) []string {
-	var out []string
-	for _, e := range a[set] {
-		if !slices.Contains(out, e.text) {
+	list := a[set]
+	if len(list) == 0 {
+		return nil
+	}
+	out, seen := make([]string, 0, len(list)), make(map[string]bool, len(list))
+	for _, e := range list {
+		if !seen[e.text] {
+			seen[e.text] = true
 			out = append(out, e.text)
 		}
 	}

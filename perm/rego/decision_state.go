@@ -19,6 +19,16 @@ type decisionState struct {
 	terms   []*ast.Term // by the number of the part
 	built   []bool
 	whole   *ast.Term
+
+	// What compiled rules need. The slots hold the variables of the rule that is
+	// evaluated, from base, and of those that refer to it.
+	got       setElements
+	slots     []*ast.Term
+	base, top int
+	found     []*ast.Term // what the queries of all of these rules found so far
+	helpers   []documentValue
+	taken     int
+	unsure    bool // only topdown can decide
 }
 
 var states = sync.Pool{New: func() any { return &decisionState{} }}
@@ -46,10 +56,76 @@ func (s *decisionState) checkedInput(p *plan) (*ast.Term, error) {
 func (s *decisionState) release() {
 	clear(s.terms)
 	clear(s.built)
-	*s = decisionState{key: s.key[:0], terms: s.terms, built: s.built}
-	if cap(s.key) <= 2*maxKey {
+	clear(s.slots)
+	clear(s.helpers)
+	clear(s.found[:cap(s.found)])
+	*s = decisionState{key: s.key[:0], terms: s.terms, built: s.built, slots: s.slots, helpers: s.helpers[:0], found: s.found[:0]}
+	if cap(s.key) <= 2*maxKey && cap(s.found) <= maxKept && cap(s.slots) <= maxKept {
 		states.Put(s)
 	}
+}
+
+// maxKept bounds the terms that a state of the pool has room for.
+const maxKept = 4 << 10
+
+// maxTaken bounds the work of compiled rules in one decision: iterations, calls,
+// and a unit for each 256 bytes that a call reads. They know no deadline, so
+// topdown, which does, decides what takes more.
+const maxTaken = 1 << 16
+
+// charge counts work, and reports whether the compiled rules may go on.
+func (s *decisionState) charge(bytes int) bool {
+	s.taken += 1 + bytes>>8
+	s.unsure = s.unsure || s.taken > maxTaken
+	return !s.unsure
+}
+
+// query runs a body. What it found begins at mark, and drop returns it.
+func (s *decisionState) query(run step) (mark int) {
+	mark = len(s.found)
+	run(s)
+	return mark
+}
+
+// drop returns what was found since mark. It is valid until the next query.
+func (s *decisionState) drop(mark int) []*ast.Term {
+	found := s.found[mark:]
+	s.found = s.found[:mark]
+	return found
+}
+
+// hit ends a query that only asks whether there is a result.
+func (s *decisionState) hit() { s.found = append(s.found, ast.InternedTerm(true)) }
+
+// only returns the single value of what was found, or the preset one. Rules that
+// contradict each other are an error, which topdown reports.
+func (s *decisionState) only(found []*ast.Term, preset *ast.Term) *ast.Term {
+	if len(found) == 0 {
+		return preset
+	}
+	for _, t := range found[1:] {
+		if !t.Equal(found[0]) {
+			s.unsure = true
+			return nil
+		}
+	}
+	return found[0]
+}
+
+// grow makes room for n slots.
+func (s *decisionState) grow(n int) {
+	for len(s.slots) < n {
+		s.slots = append(s.slots, nil)
+	}
+}
+
+// run evaluates a rule in a frame of its own.
+func (s *decisionState) run(r compiledRule) {
+	base, top := s.base, s.top
+	s.base, s.top = top, top+r.size
+	s.grow(s.top)
+	r.run(s)
+	s.base, s.top = base, top
 }
 
 // part returns a part of the document, or nil if it is missing.

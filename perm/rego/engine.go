@@ -220,7 +220,7 @@ func (e *Engine) answers(ctx context.Context, q query, s *decisionState) (setEle
 	var got setElements
 	sure := q.compiled != nil
 	if sure {
-		got, sure = q.compiled.ask(s, e.rules.places)
+		got, sure = q.compiled.ask(s)
 	}
 	rules, body := e.rules, q.body
 	switch {

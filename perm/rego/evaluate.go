@@ -26,6 +26,7 @@ type element struct {
 	at   string
 
 	limit *perm.Limit // budget of an element of the set limit
+	sound bool        // known to be one that can be applied
 }
 
 // evaluate queries the sets of a purpose. If a context is done, it always
@@ -107,6 +108,18 @@ func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term, halt 
 	if len(body) == 0 {
 		return setElements{}, nil
 	}
+	results, err := r.topdown(ctx, body, input, halt, follow)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if len(results) != 1 {
+		return nil, fmt.Errorf("%w: the policy has %d answers instead of one", ErrEvaluation, len(results))
+	}
+	return r.read(results[0])
+}
+
+// topdown runs a query.
+func (r *ruleset) topdown(ctx context.Context, body ast.Body, input *ast.Term, halt *steps, follow topdown.QueryTracer) (topdown.QueryResultSet, error) {
 	defer context.AfterFunc(ctx, halt.Cancel)()
 	q := topdown.NewQuery(body).
 		WithCompiler(r.compiler).
@@ -120,14 +133,7 @@ func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term, halt 
 	if follow != nil {
 		q = q.WithQueryTracer(follow)
 	}
-	results, err := q.Run(ctx)
-	if err != nil {
-		return nil, failed(err)
-	}
-	if len(results) != 1 {
-		return nil, fmt.Errorf("%w: the policy has %d answers instead of one", ErrEvaluation, len(results))
-	}
-	return r.read(results[0])
+	return q.Run(ctx)
 }
 
 // read returns the elements of a query result.

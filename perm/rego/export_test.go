@@ -108,6 +108,6 @@ func CompiledAnswer(e *Engine, r perm.Request) (sure, all bool) {
 	if _, err := s.checkedInput(q.plan); err != nil || q.compiled == nil {
 		return false, false
 	}
-	_, sure = q.compiled.ask(s, e.rules.places)
+	_, sure = q.compiled.ask(s)
 	return sure, len(q.restBody) == 0
 }

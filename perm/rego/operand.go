@@ -2,12 +2,13 @@ package rego
 
 import "github.com/open-policy-agent/opa/v1/ast"
 
-// operand is a compiled value of an expression: a constant or a place of the
-// input. Texts and lists of texts can be read without the cost of a term.
+// operand is a compiled value of an expression. Texts and lists of texts of the
+// input can be read without the cost of a term.
 type operand struct {
-	term func(*decisionState) *ast.Term              // nil result: undefined
-	text func(*decisionState) (s string, there bool) // nil: no text, or one inside a larger part
-	list func(*decisionState) (list []string, there bool)
+	term  func(*decisionState) *ast.Term              // nil result: undefined
+	text  func(*decisionState) (s string, there bool) // nil: no text, or one inside a larger part
+	list  func(*decisionState) (list []string, there bool)
+	fixed bool // the same during a decision, and found at once
 }
 
 // there reports whether the operand is defined.
@@ -37,29 +38,13 @@ func (o operand) textOf(s *decisionState) (string, bool) {
 	return string(text), ok
 }
 
-// operand compiles a constant, a variable that has a value, or a place of the
-// input.
-func (c *bodyCompiler) operand(t *ast.Term) (operand, bool) {
-	switch v := t.Value.(type) {
-	case ast.Var:
-		of, known := c.locals[v]
-		return of, known
-	case ast.Ref:
-		if !v[0].Equal(ast.InputRootDocument) || !v.IsGround() {
-			return operand{}, false
-		}
-		if !isText(v) {
-			c.long++
-		}
-		return placeOf(c.all, v[1:]), true
-	case ast.Call, *ast.ArrayComprehension, *ast.SetComprehension, *ast.ObjectComprehension:
-		return operand{}, false
-	}
-	return fixedOperand(t), ast.IsConstant(t.Value)
+// slotOperand is a variable of the frame.
+func slotOperand(at int) operand {
+	return operand{term: func(s *decisionState) *ast.Term { return s.slots[s.base+at] }}
 }
 
 func fixedOperand(t *ast.Term) operand {
-	o := operand{term: func(*decisionState) *ast.Term { return t }}
+	o := operand{term: func(*decisionState) *ast.Term { return t }, fixed: true}
 	if text, ok := t.Value.(ast.String); ok {
 		o.text = func(*decisionState) (string, bool) { return string(text), true }
 	}
@@ -85,18 +70,88 @@ func constantTexts(t *ast.Term) (texts []string, ok bool) {
 	return texts, !other
 }
 
+// value compiles a value of an expression. The links find it if it can have
+// several values, such as list[_].
+func (c *bodyCompiler) value(t *ast.Term) (operand, []link, bool) {
+	switch v := t.Value.(type) {
+	case ast.Var:
+		of, known := c.locals[v]
+		return of, nil, known
+	case ast.Ref:
+		return c.reference(v)
+	case *ast.ArrayComprehension:
+		return c.comprehension(v.Term, v.Body, func(found []*ast.Term) *ast.Term { return ast.ArrayTerm(found...) })
+	case *ast.SetComprehension:
+		return c.comprehension(v.Term, v.Body, func(found []*ast.Term) *ast.Term { return ast.SetTerm(found...) })
+	}
+	if ast.IsConstant(t.Value) {
+		return fixedOperand(t), nil, true
+	}
+	switch v := t.Value.(type) {
+	case *ast.Array:
+		parts := make([]*ast.Term, v.Len())
+		for i := range parts {
+			parts[i] = v.Elem(i)
+		}
+		return c.composite(parts, ast.ArrayTerm)
+	case ast.Set:
+		return c.composite(v.Slice(), ast.SetTerm)
+	}
+	return operand{}, nil, false
+}
+
+// composite compiles an array or a set whose elements are not all constant.
+func (c *bodyCompiler) composite(parts []*ast.Term, made func(...*ast.Term) *ast.Term) (operand, []link, bool) {
+	elements, links, ok := c.values(parts)
+	if !ok {
+		return operand{}, nil, false
+	}
+	return operand{term: func(s *decisionState) *ast.Term {
+		list := make([]*ast.Term, len(elements))
+		for i, e := range elements {
+			if list[i] = e.term(s); list[i] == nil {
+				return nil
+			}
+		}
+		return made(list...)
+	}}, links, true
+}
+
+// comprehension compiles [head | body] and {head | body}.
+func (c *bodyCompiler) comprehension(head *ast.Term, body ast.Body, made func([]*ast.Term) *ast.Term) (operand, []link, bool) {
+	in := c.inner()
+	links, ok := in.body(body)
+	if !ok {
+		return operand{}, nil, false
+	}
+	of, more, ok := in.value(head)
+	c.size = max(c.size, in.size)
+	run := chain(append(links, more...), of.found)
+	return operand{term: func(s *decisionState) *ast.Term {
+		mark := s.query(run)
+		return made(append([]*ast.Term{}, s.drop(mark)...))
+	}}, nil, ok
+}
+
+// found adds the value of the operand to what the innermost query finds.
+func (o operand) found(s *decisionState) {
+	if t := o.term(s); t != nil {
+		s.found = append(s.found, t)
+	}
+}
+
 // placeOf compiles a place of the input.
 func placeOf(all *plan, path []*ast.Term) operand {
 	n, below := all.root.at(path)
 	switch {
 	case n == nil:
-		return operand{term: func(*decisionState) *ast.Term { return nil }}
+		return operand{term: func(*decisionState) *ast.Term { return nil }, fixed: true}
 	case n.part == nil:
 		return operand{term: func(s *decisionState) *ast.Term { return s.build(n) }}
 	case len(below) > 0:
-		return operand{term: func(s *decisionState) *ast.Term { return valueAt(s.part(n.part), below) }}
+		return operand{term: func(s *decisionState) *ast.Term { return valueAt(s.part(n.part), below) }, fixed: true}
 	}
-	o := operand{term: func(s *decisionState) *ast.Term { return s.part(n.part) }}
+	o := operand{term: func(s *decisionState) *ast.Term { return s.part(n.part) }, fixed: true}
 	if get := n.part.text; get != nil {
 		o.text = func(s *decisionState) (string, bool) { return get(&s.request) }
 	}
@@ -109,17 +164,26 @@ func placeOf(all *plan, path []*ast.Term) operand {
 // valueAt returns the value at a path below a value, or nil if there is none.
 func valueAt(t *ast.Term, path []*ast.Term) *ast.Term {
 	for _, name := range path {
-		if t == nil {
-			return nil
-		}
-		switch v := t.Value.(type) {
-		case ast.Object:
-			t = v.Get(name)
-		case *ast.Array:
-			t = v.Get(name)
-		default:
-			return nil
-		}
+		t = elementOf(t, name)
 	}
 	return t
+}
+
+// elementOf returns the value of a key of an object, of an index of an array, or
+// the element itself of a set; or nil.
+func elementOf(t, key *ast.Term) *ast.Term {
+	if t == nil || key == nil {
+		return nil
+	}
+	switch v := t.Value.(type) {
+	case ast.Object:
+		return v.Get(key)
+	case *ast.Array:
+		return v.Get(key)
+	case ast.Set:
+		if v.Contains(key) {
+			return key
+		}
+	}
+	return nil
 }

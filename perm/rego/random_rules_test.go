@@ -40,7 +40,11 @@ func (m ruleMaker) list() string {
 
 // simple returns a condition without variables.
 func (m ruleMaker) simple() string {
-	switch m.IntN(14) {
+	switch m.IntN(20) {
+	case 14, 15, 16:
+		return m.helper()
+	case 17, 18, 19:
+		return m.built()
 	case 0, 1, 2:
 		return m.place() + " == " + m.constant()
 	case 3:
@@ -67,8 +71,44 @@ func (m ruleMaker) simple() string {
 	}
 }
 
+// helper returns a condition about what other rules define.
+func (m ruleMaker) helper() string {
+	return m.one(
+		m.constant()+" in names", `names["a"]`, "kind == "+m.constant(), "level == 1", "kind", "flag", "level", "mixed == "+m.constant(),
+		"pick("+m.place()+", "+m.value()+") == "+m.value(), "pick("+m.place()+", "+m.value()+")", "first("+m.list()+") == "+m.constant(),
+		"size_of("+m.place()+") > 1", "bounds[input.tool.name]", "bounds.b.c == 2", "bounds[input.tool.name] == "+m.constant(),
+		"data.table[input.tool.version] == "+m.place(), "count(names) > 1", "count(allow) == 0", "constant == "+m.place(), "apart("+m.place()+")",
+		"twice("+m.place()+")[1] == "+m.constant(), "segments[1] == "+m.constant(), "members[input.tool.name] == 1", "nested("+m.place()+") == "+m.constant(),
+		"under(\"workspace\", "+m.one(`"a"`, `"b"`, "input.tool.name")+")", "clash("+m.place()+") == 1", "failing == 1", "not_a", "has_names", "chosen == "+m.constant(),
+	)
+}
+
+// built returns a condition about what a built-in or a comprehension makes.
+func (m ruleMaker) built() string {
+	return m.one(
+		"lower("+m.place()+") == "+m.constant(), "concat(\"/\", ["+m.place()+", \"b\"]) == \"a/b\"", "count("+m.list()+") == 2",
+		"count([x | some x in "+m.list()+"; x == "+m.constant()+"]) > 0", "{x | some x in "+m.list()+"} == {\"a\", \"b\"}",
+		"array.slice(input.access.resource.segments, 0, 1)[0] == "+m.constant(), "object.get(input.call.args, \"n\", 0) == "+m.constant(),
+		"trim_right("+m.place()+", \". \") == "+m.constant(), "sum([1, input.txn.calls]) > 2", "input.txn.calls + 1 == 2", "input.call.args.n * 2 == 2",
+		"split(input.access.resource.path, \"/\")[0] == "+m.constant(), "strings.any_prefix_match("+m.place()+", {\"a\", \"b\"})",
+		"replace("+m.place()+", \"a\", \"b\") == \"b\"", "max("+m.list()+") == "+m.constant(), "is_array("+m.place()+")", "sort("+m.list()+") == [\"a\", \"b\"]",
+		"(input.tool.name == \"a\") == "+m.one("true", "false"), "["+m.place()+", 1] == [\"a\", 1]", "[y | y := "+m.place()+"] == "+m.one("[]", `["a"]`),
+		"count({x | some x in names; not x in "+m.list()+"}) == "+m.one("0", "1"), "sprintf(\"%v\", ["+m.place()+"]) == "+m.constant(),
+	)
+}
+
 func (m ruleMaker) condition(n int) string {
-	switch m.IntN(8) {
+	switch m.IntN(12) {
+	case 8:
+		return fmt.Sprintf("some i%d, x%d in %s\n\ti%d %s %s\n\tx%d == %s", n, n, m.list(), n, m.one("==", "<", ">"), m.one("0", "1", `"a"`), n, m.value())
+	case 9:
+		return fmt.Sprintf("some p%d in pairs\n\tp%d[%s] == %s", n, n, m.one("0", "1"), m.value())
+	case 10:
+		return fmt.Sprintf("some k%d\n\t%s[k%d] == %s", n, m.one("input.call.args", "input.access.resource.segments", "names", "bounds", "data.table", "segments"), n, m.value()) +
+			m.one("", fmt.Sprintf("\n\tk%d == %s", n, m.value()), fmt.Sprintf("\n\tk%d in names", n))
+	case 11:
+		return fmt.Sprintf("y%d := %s\n\t%s", n, m.one("lower("+m.place()+")", "twice("+m.place()+")", "["+m.place()+"]", "names", "kind"),
+			m.one(fmt.Sprintf("y%d == %s", n, m.constant()), fmt.Sprintf("%s in y%d", m.value(), n), fmt.Sprintf("y%d[0] == %s", n, m.constant()), fmt.Sprintf("not y%d", n), fmt.Sprintf("y%d[_] == %s", n, m.value())))
 	case 0, 1:
 		return "not " + m.simple()
 	case 2:
@@ -116,5 +156,66 @@ helper if input.tool.name == "a"
 some_a if { some role in input.principal.roles; role == "a" }
 
 takes(x) if x == "a"
+
+names contains lower(x) if some x in input.access.resource.segments
+
+names contains input.tool.name if input.call.declared
+
+has_names if count(names) > 2
+
+kind := "a" if input.tool.name == "a"
+
+kind := "b" if input.tool.version == "b"
+
+default level := 0
+
+level := 1 if input.call.declared
+
+default flag := false
+
+flag if input.access.dynamic
+
+mixed := input.call.args.n if input.tool.name == "a"
+
+pick(x, y) := x if x == y
+
+pick(x, y) := "b" if x != y
+
+first(list) := list[0]
+
+size_of(x) := count(x)
+
+twice(x) := [x, x]
+
+apart(x) if not takes(x)
+
+apart("b") if input.tool.name == "b"
+
+nested(x) := pick(y, "a") if y := lower(x)
+
+under(root, dir) if {
+	input.access.resource.root == root
+	startswith(input.access.resource.path, concat("", [dir, "/"]))
+}
+
+segments := [lower(s) | some s in input.access.resource.segments]
+
+members[role] := 1 if some role in input.principal.roles
+
+bounds := {"a": 1, "b": {"c": 2}, "n": false}
+
+pairs := {["a", "b"], ["b", 1], ["workspace", "read"]}
+
+constant := concat("/", ["a", "b"])
+
+clash(x) := 1 if x == "a"
+
+clash(x) := 2 if startswith(x, "a")
+
+failing := to_number("x")
+
+not_a if not input.tool.name == "a"
+
+chosen := "a" if { input.tool.name == "a" } else := "b"
 
 `

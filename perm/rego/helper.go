@@ -1,0 +1,263 @@
+package rego
+
+import (
+	"context"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
+)
+
+// helpers compiles what the rules of a policy refer to, each once: documents
+// that rules define, functions, and the data.
+type helpers struct {
+	rules     *ruleset
+	all       *plan // every part of the input
+	documents map[string]*helperDocument
+	functions map[string]*helperFunction
+	long      int // how often the rules read a place that can be long
+}
+
+func newHelpers(r *ruleset, list []inputField) *helpers {
+	return &helpers{rules: r, all: newPlan(list, []read{{}}), documents: map[string]*helperDocument{}, functions: map[string]*helperFunction{}}
+}
+
+// helperDocument is the value of rules with one name. A decision computes it
+// once, when a condition reads it.
+type helperDocument struct {
+	value  operand
+	number int // of its value in the state of a decision
+	set    bool
+	preset *ast.Term // of a default rule
+	rules  ruleIndex
+}
+
+// documentValue is the value of a helper in one decision.
+type documentValue struct {
+	known bool
+	term  *ast.Term // nil: undefined
+}
+
+// document compiles the longest beginning of a reference into data that names
+// rules, or the data that no rule defines.
+func (h *helpers) document(ref ast.Ref) (of operand, rest []*ast.Term, ok bool) {
+	n := 1
+	for n < len(ref) {
+		if _, name := ref[n].Value.(ast.String); !name {
+			break
+		}
+		n++
+		if len(h.rules.compiler.GetRulesExact(ref[:n])) > 0 {
+			d := h.documentOf(ref[:n])
+			if d == nil {
+				return operand{}, nil, false
+			}
+			return d.value, ref[n:], true
+		}
+	}
+	if len(h.rules.compiler.GetRulesDynamicWithOpts(ref, ast.RulesOptions{IncludeHiddenModules: true})) > 0 {
+		return operand{}, nil, false // a package as a document
+	}
+	t, ok := h.stored(ref[:n])
+	return fixedOperand(t), ref[n:], ok
+}
+
+// stored returns data that no rule defines.
+func (h *helpers) stored(ref ast.Ref) (*ast.Term, bool) {
+	path, err := storage.NewPathForRef(ref)
+	if err != nil {
+		return nil, false
+	}
+	found, err := h.rules.store.Read(context.Background(), h.rules.txn, path)
+	if err != nil {
+		return nil, false
+	}
+	v, ok := found.(ast.Value)
+	return ast.NewTerm(v), ok
+}
+
+// documentOf compiles rules with one name, or returns nil if only topdown can
+// evaluate them.
+func (h *helpers) documentOf(ref ast.Ref) *helperDocument {
+	name := ref.String()
+	d, known := h.documents[name]
+	if known {
+		return d
+	}
+	h.documents[name] = nil
+	rules := h.rules.compiler.GetRulesExact(ref)
+	if t := h.constant(ref, rules); t != nil {
+		d = &helperDocument{value: fixedOperand(t)}
+		h.documents[name] = d
+		return d
+	}
+	d = &helperDocument{number: len(h.documents), set: rules[0].Head.Key != nil, rules: ruleIndex{all: h.all}}
+	for _, rule := range rules {
+		if !plainRule(rule) || (rule.Head.Key != nil) != d.set || len(rule.Head.Args) > 0 {
+			return nil
+		}
+		if rule.Default {
+			d.preset = rule.Head.Value
+			continue
+		}
+		head := rule.Head.Value
+		if d.set {
+			head = rule.Head.Key
+		}
+		if !h.add(&d.rules, rule, head, h.newBody()) {
+			return nil
+		}
+	}
+	d.value = operand{term: d.term}
+	h.documents[name] = d
+	return d
+}
+
+// plainRule reports whether a rule has the form of a set or of one value.
+func plainRule(rule *ast.Rule) bool {
+	return rule.Else == nil && len(rule.Head.Reference) == 1 && (rule.Head.Key == nil || rule.Head.Value == nil)
+}
+
+// add compiles a rule that adds the value of its head to what is found.
+func (h *helpers) add(to *ruleIndex, rule *ast.Rule, head *ast.Term, c *bodyCompiler) bool {
+	links, ok := c.body(rule.Body)
+	if !ok {
+		return false
+	}
+	of, more, ok := c.value(head)
+	if ok {
+		to.add(rule, compiledRule{size: c.size, run: chain(append(links, more...), of.found)})
+	}
+	return ok
+}
+
+// constant returns the value of rules that read nothing of the input, or nil.
+func (h *helpers) constant(ref ast.Ref, rules []*ast.Rule) *ast.Term {
+	if len(readsOf(h.rules.compiler, rules)) > 0 {
+		return nil
+	}
+	for _, rule := range rules {
+		if len(rule.Head.Args) > 0 {
+			return nil
+		}
+	}
+	const name = "value"
+	body, err := h.rules.compiler.QueryCompiler().Compile(ast.NewBody(ast.Equality.Expr(ast.VarTerm(name), ast.NewTerm(ref))))
+	if err != nil {
+		return nil
+	}
+	results, err := h.rules.topdown(context.Background(), body, ast.ObjectTerm(), &steps{most: DefaultSteps}, nil)
+	if err != nil || len(results) != 1 {
+		return nil
+	}
+	return results[0][ast.Var(name)]
+}
+
+// term returns the value in a decision, or nil if it is undefined.
+func (d *helperDocument) term(s *decisionState) *ast.Term {
+	for len(s.helpers) <= d.number {
+		s.helpers = append(s.helpers, documentValue{})
+	}
+	if v := s.helpers[d.number]; v.known {
+		return v.term
+	}
+	mark := s.query(d.rules.run)
+	var value *ast.Term
+	if found := s.drop(mark); d.set {
+		value = ast.SetTerm(found...)
+	} else {
+		value = s.only(found, d.preset)
+	}
+	s.helpers[d.number] = documentValue{known: true, term: value}
+	return value
+}
+
+// helperFunction is a function that rules define.
+type helperFunction struct {
+	args  int
+	size  int
+	rules []compiledRule
+}
+
+// function compiles the rules of a function, or returns nil if only topdown can
+// evaluate them.
+func (h *helpers) function(ref ast.Ref) *helperFunction {
+	name := ref.String()
+	f, known := h.functions[name]
+	if known {
+		return f
+	}
+	h.functions[name] = nil
+	rules := h.rules.compiler.GetRulesExact(ref)
+	if len(rules) == 0 {
+		return nil
+	}
+	f = &helperFunction{args: len(rules[0].Head.Args)}
+	for _, rule := range rules {
+		if !plainRule(rule) || rule.Default || rule.Head.Key != nil || len(rule.Head.Args) != f.args {
+			return nil
+		}
+		c := h.newBody()
+		c.size = f.args
+		params, ok := c.parameters(rule.Head.Args)
+		if !ok {
+			return nil
+		}
+		links, ok := c.body(rule.Body)
+		if !ok {
+			return nil
+		}
+		of, more, ok := c.value(rule.Head.Value)
+		if !ok {
+			return nil
+		}
+		f.rules = append(f.rules, compiledRule{size: c.size, run: chain(append(append(params, links...), more...), of.found)})
+		f.size = max(f.size, c.size)
+	}
+	h.functions[name] = f
+	return f
+}
+
+// parameters gives the parameters of a function the first places of its frame.
+func (c *bodyCompiler) parameters(args ast.Args) (links []link, ok bool) {
+	for i, arg := range args {
+		given := slotOperand(i)
+		if v, free := c.free(arg); free {
+			c.locals[v] = given
+			continue
+		}
+		want, more, ok := c.value(arg)
+		if !ok || len(more) > 0 {
+			return nil, false
+		}
+		links = append(links, when(termCondition("eq", given, want)))
+	}
+	return links, true
+}
+
+// term returns the result of a function, or nil if it is undefined.
+func (f *helperFunction) term(s *decisionState, args []operand) *ast.Term {
+	if !s.charge(0) {
+		return nil
+	}
+	mark, base, top := len(s.found), s.base, s.top
+	s.top = top + f.size // an argument can be computed in a frame of its own
+	s.grow(s.top)
+	there := true
+	for i, arg := range args {
+		t := arg.term(s)
+		s.slots[top+i], there = t, there && t != nil
+	}
+	if s.base = top; there {
+		for _, r := range f.rules {
+			r.run(s)
+		}
+	}
+	s.base, s.top = base, top
+	return s.only(s.drop(mark), nil)
+}
+
+// userFunction reports whether a name is that of a function of the policy.
+func userFunction(name string) bool {
+	return strings.HasPrefix(name, ast.DefaultRootDocument.Value.String()+".")
+}
