@@ -73,13 +73,17 @@ func (m ruleMaker) simple() string {
 
 // helper returns a condition about what other rules define.
 func (m ruleMaker) helper() string {
+	if m.IntN(3) == 0 { // those that contradict each other, or hold for one argument
+		text := m.one("input.tool.name", "input.tool.version", "input.access.resource.root", "input.access.resource.path", "input.call.args.n")
+		return m.one("clash("+text+")", "clash("+text+") == 2", "only_b("+text+")", "not only_b("+text+")", "chosen == \"b\"", "kind == \"b\"", "twice("+text+") == [\"a\", \"a\"]")
+	}
 	return m.one(
 		m.constant()+" in names", `names["a"]`, "kind == "+m.constant(), "level == 1", "kind", "flag", "level", "mixed == "+m.constant(),
 		"pick("+m.place()+", "+m.value()+") == "+m.value(), "pick("+m.place()+", "+m.value()+")", "first("+m.list()+") == "+m.constant(),
 		"size_of("+m.place()+") > 1", "bounds[input.tool.name]", "bounds.b.c == 2", "bounds[input.tool.name] == "+m.constant(),
 		"data.table[input.tool.version] == "+m.place(), "count(names) > 1", "count(allow) == 0", "constant == "+m.place(), "apart("+m.place()+")",
 		"twice("+m.place()+")[1] == "+m.constant(), "segments[1] == "+m.constant(), "members[input.tool.name] == 1", "nested("+m.place()+") == "+m.constant(),
-		"under(\"workspace\", "+m.one(`"a"`, `"b"`, "input.tool.name")+")", "clash("+m.place()+") == 1", "failing == 1", "not_a", "has_names", "chosen == "+m.constant(),
+		"under(\"workspace\", "+m.one(`"a"`, `"b"`, "input.tool.name")+")", "clash("+m.place()+") == 1", "only_b("+m.place()+")", "failing == 1", "not_a", "has_names", "chosen == "+m.constant(), "chosen == \"b\"", "chosen",
 	)
 }
 
@@ -190,6 +194,8 @@ twice(x) := [x, x]
 apart(x) if not takes(x)
 
 apart("b") if input.tool.name == "b"
+
+only_b("b") if input.call.declared
 
 nested(x) := pick(y, "a") if y := lower(x)
 
