@@ -171,13 +171,28 @@ func pageAfter(list []listItem, after string) (page []listItem, next string, ok 
 	return list, "", true
 }
 
-// describe returns a tool as the protocol lists it.
+// maxDescribed bounds the tools whose description a server keeps.
+const maxDescribed = 8192
+
+// describe returns a tool as the protocol lists it. A tool never changes, so the
+// server keeps its description.
 func (s *Server) describe(t tool.Tool) (listItem, error) {
 	if s.opts.Mirror != nil {
 		if object, ok := s.opts.Mirror.UpstreamDefinition(t); ok {
 			return listItem{name: t.Name(), object: object}, nil
 		}
 	}
+	if item, known := s.described.Get(t); known {
+		return item, nil
+	}
+	item, err := described(t)
+	if err == nil {
+		s.described.Add(t, item)
+	}
+	return item, err
+}
+
+func described(t tool.Tool) (listItem, error) {
 	spec := t.Spec()
 	schema, _ := inputSchema(t)
 	d := sdk.Tool{

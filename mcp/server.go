@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -124,13 +125,14 @@ type Awaiter interface {
 
 // Server serves the tools of one runtime to any number of clients. It is safe for concurrent use.
 type Server struct {
-	rt       *agent.Runtime
-	opts     Options
-	sdk      *sdk.Server
-	about    *sdk.Implementation // name and version of this server
-	own      []transactionTool
-	sealer   stateSealer
-	sessions *clientSessions
+	rt        *agent.Runtime
+	opts      Options
+	sdk       *sdk.Server
+	about     *sdk.Implementation // name and version of this server
+	own       []transactionTool
+	described *lru.Cache[tool.Tool, listItem]
+	sealer    stateSealer
+	sessions  *clientSessions
 
 	catalog   Catalog         // nil: there is none
 	requester ClientRequester // nil: any tool can ask
@@ -151,6 +153,9 @@ func New(rt *agent.Runtime, opts Options) (*Server, error) {
 	}
 	s := &Server{rt: rt, opts: opts, about: &sdk.Implementation{Name: opts.Name, Version: opts.Version}}
 	if s.sealer, err = newSealer(opts.Key); err != nil {
+		return nil, err
+	}
+	if s.described, err = lru.New[tool.Tool, listItem](maxDescribed); err != nil {
 		return nil, err
 	}
 	if s.sessions, err = newClientSessions(opts.MaxSessions); err != nil {
