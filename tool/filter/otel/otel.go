@@ -55,7 +55,8 @@ type Telemetry struct {
 // around what they do, and the parent of every span of the tool's own. The span's
 // parent is that of the context which the call was made with.
 //
-// A call that is denied has a span with an event, and no error. One that waits, or is held, has a span for each attempt.
+// A call that is denied has a span with an event, and no error. One that is held, or that asks while it runs and
+// waits, has a span for each attempt; one that waits before it runs has none.
 func (t Telemetry) Filter() (filter.Filter, error) {
 	w := &watch{content: t.Content}
 	if t.Traces != nil {
