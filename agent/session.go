@@ -92,7 +92,12 @@ func (s *Session) CheckValid(ctx context.Context) error {
 // Update reverts, unless another call was released: then it leaves the
 // transaction open too, with ErrNotReleased. It returns the transaction's ID in
 // each case. The error joins that of fn with that of the revert, which is
-// ErrPartialRevert if something could not be reverted.
+// ErrPartialRevert if something could not be reverted. A call that failed does
+// not revert the others: fn decides by what it returns. A panic continues after
+// the revert. The end of the transaction does not depend on ctx: if ctx is
+// cancelled, the call in flight is, and the transaction is still committed or
+// reverted as fn returns. Commit and Revert of tx inside fn do nothing and
+// return an error.
 func (s *Session) Update(ctx context.Context, fn func(tx *Txn) error) (id string, err error) {
 	tx, err := s.Begin(ctx)
 	if err != nil {

@@ -153,6 +153,7 @@ func withFake(ctx context.Context, f *fakeMail) context.Context {
 
 func newTool(f *fakeMail) (tool.Tool, error) {
 	text := func(in json.RawMessage) (s string) { _ = json.Unmarshal(in, &s); return s }
+	// guide: guides/revert-tool.md
 	return tool.CreateWith("post", "Posts a text.", nil,
 		func(ctx context.Context, tc ctxperm.ToolContext, in string) (string, error) {
 			if err := tc.Note(ctx, "key", tc.Call().Key); err != nil {
@@ -179,6 +180,7 @@ func newTool(f *fakeMail) (tool.Tool, error) {
 			}
 			return f.Remove(ctx, rc.Key, text(rc.Input))
 		}))
+	// end of guide
 }
 
 // guide: guides/grade.md

@@ -26,7 +26,6 @@ var keptNames = map[string]string{
 	"perm/rego.ErrEvaluation":   "an operator sees that a rule failed, and not that it denied",
 	"perm/rego.ErrInput":        "an engine in front of the rules sends a valid request",
 	"perm/rego.ErrSteps":        "an operator raises Options.Steps",
-	"perm/rego.NewReloader":     "a host program loads changed rules without a restart",
 	"perm/rego.RuleMatched":     "a value of RuleTrace.Outcome, next to the others",
 	"revert.ErrInFlight":        "a caller recovers first",
 }

@@ -23,7 +23,7 @@ var maxWords = map[string]int{
 	"docs/guides/state.md": 600, "docs/guides/feedback.md": 600, "docs/guides/program.md": 700, "docs/guides/database.md": 800,
 	"docs/guides/http.md": 600, "docs/guides/secrets.md": 600, "docs/guides/filters.md": 700, "docs/guides/visibility.md": 800,
 	"docs/guides/loop.md": 700, "docs/guides/wire.md": 700, "docs/guides/frameworks.md": 700, "docs/guides/handle.md": 500,
-	"docs/guides/journal.md": 500, "docs/guides/engine.md": 500, "docs/guides/grade.md": 700, "docs/guides/seed.md": 300,
+	"docs/guides/journal.md": 500, "docs/guides/engine.md": 500, "docs/guides/grade.md": 700, "docs/guides/revert-tool.md": 700, "docs/guides/seed.md": 300,
 
 	"docs/explanation/design.md": 3500, "docs/explanation/rationale.md": 3500, "docs/explanation/threat-model.md": 2000,
 	"docs/explanation/claimed.md": 400, "docs/explanation/limitations.md": 1500,

@@ -34,7 +34,8 @@ type ClaimedError struct {
 	Holder   string // transaction ID
 }
 
-// Error names the resource and its holder.
+// Error names the resource and its holder. The command reads the holder out of
+// the text of a recorded outcome.
 func (e *ClaimedError) Error() string {
 	return fmt.Sprintf("%s is held by transaction %s until it commits or is reverted", e.Resource, e.Holder)
 }

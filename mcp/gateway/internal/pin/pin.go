@@ -38,7 +38,7 @@ type file struct {
 
 // Server holds the pins of one server.
 type Server struct {
-	Identity string                `json:"identity"` // name and version that the server reports
+	Identity string                `json:"identity"` // name that the server reports
 	Tools    map[string]Definition `json:"tools"`    // and other definitions, by key
 	Offers   bool                  `json:"offers"`   // prompts and templates are pinned too
 
