@@ -33,7 +33,7 @@ OTHERS = $(LONGEST) $(filter-out $(ALONE) $(LONGEST),$(patsubst github.com/remit
 export GOWORK := off
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test conformance check subjects format lint vuln tidy arch cross bench undo-bench fuzz prove docs fmt cover clean
+.PHONY: help run build test conformance check subjects format lint vuln tidy arch cross bench bench-check undo-bench fuzz prove docs fmt cover clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -126,6 +126,11 @@ vuln:
 # A separate module, so that the programs that remit is compared with stay out of go.mod.
 bench: ## Check remit's promises about speed (BENCH=pattern to choose, ARGS=-json)
 	cd bench && CGO_ENABLED=0 $(GO) run . -only '$(BENCH)' $(ARGS)
+
+# A suite fails if three measurements in a row are worse than the accepted ones. After a change that is meant to be slower,
+# remove the rows of its suite from bench/ratios.json, and run `make bench ARGS=-accept` a few times on a quiet machine.
+bench-check: ## Fail if a ratio is worse than those of bench/ratios.json (BENCH=pattern to choose)
+	cd bench && CGO_ENABLED=0 $(GO) run . -only '$(BENCH)' -check $(ARGS)
 
 # Root is needed for the small file system of "disk full"; git and cp for the baselines.
 undo-bench: ## Revert side effects with several methods, remit's among them; writes docs/evidence/undo-bench*.md and .svg (ARGS=-v)

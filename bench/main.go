@@ -59,9 +59,21 @@ func main() {
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	rounds := flag.Int("rounds", 7, "how often each thing has its turn")
 	turn := flag.Duration("turn", 250*time.Millisecond, "how long a turn lasts")
+	file := flag.String("ratios", "ratios.json", "the file of the accepted ratios")
+	checks := flag.Bool("check", false, "fail if a ratio is worse than the accepted ones")
+	accepts := flag.Bool("accept", false, "extend the accepted ratios by those of this run")
 	flag.Parse()
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // the runtime's messages about a journal in memory
-	missed, err := run(os.Stdout, *only, clock{rounds: *rounds, slice: *turn}, *asJSON)
+	c := clock{rounds: *rounds, slice: *turn}
+	chosen, err := matching(*only)
+	missed := 0
+	switch {
+	case err != nil:
+	case *checks:
+		err = check(os.Stdout, *file, chosen, c)
+	default:
+		missed, err = run(os.Stdout, chosen, c, *asJSON, *accepts, *file)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -71,23 +83,32 @@ func main() {
 	}
 }
 
-// run measures and prints, and returns the number of missed promises.
-func run(out io.Writer, only string, c clock, asJSON bool) (missed int, err error) {
-	chosen, err := regexp.Compile(only)
+// matching returns the suites whose names match a pattern.
+func matching(pattern string) (chosen []suite, err error) {
+	names, err := regexp.Compile(pattern)
 	if err != nil {
-		return 0, fmt.Errorf("-only: %w", err)
+		return nil, fmt.Errorf("-only: %w", err)
 	}
-	var rows []promiseRow
 	for _, s := range suites() {
-		if !chosen.MatchString(s.name) {
-			continue
+		if names.MatchString(s.name) {
+			chosen = append(chosen, s)
 		}
-		fmt.Fprintf(os.Stderr, "bench: %s\n", s.name)
-		got, err := s.run(c)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", s.name, err)
-		}
-		rows = append(rows, got...)
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("-only %q matches no suite", pattern)
+	}
+	return chosen, nil
+}
+
+// run measures and prints, and returns the number of missed promises. If it
+// accepts the ratios, it adds them to the file.
+func run(out io.Writer, chosen []suite, c clock, asJSON, accepts bool, file string) (missed int, err error) {
+	rows, err := measure(chosen, c)
+	if err == nil && accepts {
+		err = accept(file, rows)
+	}
+	if err != nil {
+		return 0, err
 	}
 	for _, r := range rows {
 		if !r.Met {
@@ -100,4 +121,16 @@ func run(out io.Writer, only string, c clock, asJSON bool) (missed int, err erro
 		return missed, enc.Encode(report{Machine: thisMachine(), Rounds: c.rounds, Results: rows})
 	}
 	return missed, table(out, rows)
+}
+
+func measure(chosen []suite, c clock) (rows []promiseRow, err error) {
+	for _, s := range chosen {
+		fmt.Fprintf(os.Stderr, "bench: %s\n", s.name)
+		got, err := s.run(c)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+		rows = append(rows, got...)
+	}
+	return rows, nil
 }
