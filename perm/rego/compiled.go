@@ -1,6 +1,7 @@
 package rego
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,10 +89,10 @@ func beginsWith(rule *ast.Rule) (path []*ast.Term, text string, ok bool) {
 }
 
 // compileRule compiles a private rule, or returns false if only topdown can
-// evaluate it. Budgets with one name can differ, so topdown evaluates limits.
+// evaluate it.
 func (h *helpers) compileRule(rule *ast.Rule) (made privateRule, ok bool) {
 	n, private := h.rules.numbers[rule]
-	if !private || rule.Else != nil || len(rule.Head.Args) > 0 || h.rules.places[n].set == setLimit {
+	if !private || rule.Else != nil || len(rule.Head.Args) > 0 {
 		return made, false
 	}
 	made.set = h.rules.places[n].set
@@ -196,20 +197,15 @@ func longBytes(r *perm.Request) int {
 
 // order sorts the elements of a set, each once: rows of a table can give a rule
 // the same element.
-func (s setElements) order(set string) {
-	sortElements(s[set])
-	s[set] = slices.CompactFunc(s[set], func(a, b element) bool {
-		return a.rule == b.rule && a.text == b.text && a.limit == nil && b.limit == nil
-	})
+func (s setElements) order(set string) { s[set] = ordered(s[set]) }
+
+func ordered(list []element) []element {
+	slices.SortFunc(list, element.compare)
+	return slices.CompactFunc(list, func(a, b element) bool { return a.compare(b) == 0 })
 }
 
-func sortElements(list []element) {
-	slices.SortFunc(list, func(a, b element) int {
-		if a.rule != b.rule {
-			return a.rule - b.rule
-		}
-		return strings.Compare(a.text, b.text)
-	})
+func (e element) compare(other element) int {
+	return cmp.Or(cmp.Compare(e.rule, other.rule), strings.Compare(e.text, other.text), compareLimits(e.limit, other.limit))
 }
 
 // add adds the elements of other rules.

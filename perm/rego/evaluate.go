@@ -168,8 +168,7 @@ func (r *ruleset) elements(set ast.Set) ([]element, error) {
 		}
 		list = append(list, e)
 	}
-	sortElements(list)
-	return list, nil
+	return ordered(list), nil
 }
 
 // element parses one [n, text]. The engine chose that shape, and the author

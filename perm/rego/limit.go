@@ -1,8 +1,11 @@
 package rego
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -74,6 +77,24 @@ func readTexts(to *[]string, term *ast.Term) bool {
 		*to = append(*to, s)
 	}
 	return true
+}
+
+// compareLimits orders budgets of one name. Nil is no budget.
+func compareLimits(a, b *perm.Limit) int {
+	if a == nil || b == nil {
+		return cmp.Compare(boolean(a != nil), boolean(b != nil))
+	}
+	return cmp.Or(
+		strings.Compare(string(a.Max), string(b.Max)), strings.Compare(a.Sum, b.Sum), strings.Compare(a.Per, b.Per),
+		strings.Compare(a.Window, b.Window), slices.Compare(a.Tools, b.Tools),
+	)
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // limits returns the budgets among the elements of limit.

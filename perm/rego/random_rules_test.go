@@ -96,7 +96,7 @@ func (m ruleMaker) built() string {
 		"trim_right("+m.place()+", \". \") == "+m.constant(), "sum([1, input.txn.calls]) > 2", "input.txn.calls + 1 == 2", "input.call.args.n * 2 == 2",
 		"split(input.access.resource.path, \"/\")[0] == "+m.constant(), "strings.any_prefix_match("+m.place()+", {\"a\", \"b\"})",
 		"replace("+m.place()+", \"a\", \"b\") == \"b\"", "max("+m.list()+") == "+m.constant(), "is_array("+m.place()+")", "sort("+m.list()+") == [\"a\", \"b\"]",
-		"(input.tool.name == \"a\") == "+m.one("true", "false"), "["+m.place()+", 1] == [\"a\", 1]", "[y | y := "+m.place()+"] == "+m.one("[]", `["a"]`),
+		"(input.tool.name == \"a\") == "+m.one("true", "false"), "["+m.place()+", 1] == [\"a\", 1]", "{\"k\": "+m.place()+"} == {\"k\": \"a\"}", "{"+m.place()+": 1, "+m.place()+": 2}[\"a\"] == "+m.one("1", "2"), "[y | y := "+m.place()+"] == "+m.one("[]", `["a"]`),
 		"count({x | some x in names; not x in "+m.list()+"}) == "+m.one("0", "1"), "sprintf(\"%v\", ["+m.place()+"]) == "+m.constant(),
 	)
 }
@@ -128,8 +128,11 @@ func (m ruleMaker) condition(n int) string {
 
 // rule returns one rule. Its element is a constant, or made of the input.
 func (m ruleMaker) rule(n int) string {
-	set := m.one("deny", "ask", "hold", "allow", "hint", "label")
+	set := m.one("deny", "ask", "hold", "allow", "hint", "label", "limit")
 	element, bound := fmt.Sprintf("%q", fmt.Sprint("rule ", n)), ""
+	if set == "limit" && m.IntN(4) > 0 {
+		return m.limit(n)
+	}
 	switch m.IntN(8) {
 	case 0:
 		element = `sprintf("%v", [` + m.place() + `])`
@@ -150,6 +153,12 @@ func (m ruleMaker) rule(n int) string {
 		return set + " contains " + element + "\n\n"
 	}
 	return set + " contains " + element + " if {\n" + body + "}\n\n"
+}
+
+// limit returns a rule of a budget. Several elements can have one name.
+func (m ruleMaker) limit(n int) string {
+	return fmt.Sprintf("limit contains {\"budget\": %q, \"max\": m, \"tools\": %s} if {\n\tsome m in %s\n\t%s\n}\n\n", m.one("calls", fmt.Sprint("calls ", n)),
+		m.one(`["a"]`, `{"b", "a"}`, `["a", "b"]`, "[input.tool.name]"), m.one("[1, 2, 2]", "{1, 1.0}", "[3]", "input.call.args.list", "input.call.args"), m.condition(n))
 }
 
 // ruleHead is what the rules refer to.
