@@ -21,7 +21,7 @@ func TestCallThatCannotBegin(t *testing.T) {
 	defer stop()
 	for _, tt := range []struct {
 		name  string
-		ctx   context.Context
+		ctx   context.Context //nolint:containedctx // a case is about a context
 		ends  func(t *testing.T, rt *agent.Runtime, s *agent.Session)
 		want  tool.Status
 		is    error

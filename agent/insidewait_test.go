@@ -258,8 +258,7 @@ func TestAnswersInsideLast(t *testing.T) {
 		r.Access.Dynamic = r.Access.Dynamic && r.Access.Resource.Path == "e"
 		return asksInside(ctx, r)
 	}))
-	var w inner
-	w = newInner(t, func(ctx context.Context, tc ctxperm.ToolContext, f *files.Files) error {
+	w := newInner(t, func(ctx context.Context, tc ctxperm.ToolContext, f *files.Files) error {
 		if err := putNew(ctx, f, "d"); err != nil {
 			return err
 		}

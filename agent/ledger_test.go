@@ -110,7 +110,9 @@ func TestBudgetOfAPrincipal(t *testing.T) {
 	require.ErrorContains(t, pay(as(t, all[1], perm.Principal{ID: "coder"})), `the budget "spending" of 100 of spend a principal has 1 left, less than this call needs (p.rego:3)`)
 	require.ErrorContains(t, pay(as(t, all[2], perm.Principal{ID: "helper", Chain: []string{"coder", "boss"}})), "has 1 left", "who was handed a grant spends the budget of who handed it on")
 	require.NoError(t, pay(as(t, all[0], perm.Principal{ID: "other"})))
-	later := places(t, h, all[0].Journal().(interface{ Dir() string }).Dir(), 1)
+	onDisk, ok := all[0].Journal().(interface{ Dir() string })
+	require.True(t, ok)
+	later := places(t, h, onDisk.Dir(), 1)
 	require.ErrorContains(t, pay(as(t, later[0], perm.Principal{ID: "coder"})), "has 1 left", "a process that comes later counts the same")
 }
 

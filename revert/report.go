@@ -119,6 +119,8 @@ func (i ResourceResult) then(next ResourceResult) ResourceResult {
 }
 
 // RevertSummary says how many of the results are clean: all, some or none.
+//
+//nolint:revive // Summary alone does not say of what
 func RevertSummary(results []effect.Result) string { return portion(cleanOf(results), len(results)) }
 
 func cleanOf(results []effect.Result) (n int) {

@@ -68,6 +68,8 @@ func (w Environment) waitIdle(ctx context.Context, c *Call) error {
 
 // RevertKey returns the key of the revert of a call. It is the same for each
 // attempt, so a service can recognize a repetition.
+//
+//nolint:revive // calls have a key too
 func RevertKey(key string) string { return string(canon.Sum("remit/revert-key/v1", []byte(key))) }
 
 // Abort reverts and ends an open transaction that this opening of the journal

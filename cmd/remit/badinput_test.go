@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
@@ -148,7 +147,7 @@ func TestBadInputAtEveryDoor(t *testing.T) {
 		pinned[key] = answer
 	}
 	for _, key := range keys { // one at a time: what differs is in sight then
-		assert.Equal(t, strings.Split(pinned[key], "\n"), strings.Split(strings.TrimSuffix(answers[key], "\n"), "\n"), key)
+		require.Equal(t, strings.Split(pinned[key], "\n"), strings.Split(strings.TrimSuffix(answers[key], "\n"), "\n"), key)
 	}
 	require.Len(t, keys, len(pinned))
 	require.Equal(t, string(want), b.String())

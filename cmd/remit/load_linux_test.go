@@ -34,7 +34,6 @@ type load struct {
 	t       *testing.T
 	dir     string
 	flags   []string
-	url     string
 	cmd     *exec.Cmd
 	errs    bytes.Buffer
 	clients []*loadClient

@@ -63,7 +63,7 @@ type withServer struct{ *testing.M }
 func (w withServer) Run() int {
 	defer func() {
 		leftBehind.Range(func(dir, _ any) bool {
-			_ = os.RemoveAll(dir.(string))
+			_ = os.RemoveAll(dir.(string)) //nolint:errcheck // it holds nothing but names
 			return true
 		})
 	}()

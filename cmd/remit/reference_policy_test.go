@@ -49,7 +49,7 @@ func (f *inputFields) UnmarshalJSON(data []byte) error {
 		*f = append(*f, struct {
 			name string
 			node *inputNode
-		}{name.(string), node})
+		}{name.(string), node}) //nolint:errcheck // a schema names its members by texts
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (f *fieldTable) kind(n *inputNode) string {
 	case []any:
 		var all []string
 		for _, k := range kind {
-			all = append(all, k.(string))
+			all = append(all, k.(string)) //nolint:errcheck // a type has a name
 		}
 		return strings.Join(all, " or ")
 	default:

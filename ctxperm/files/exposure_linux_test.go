@@ -518,6 +518,6 @@ func TestFolderStaysClosed(t *testing.T) {
 // keepsLists reports whether a file system stores access control lists.
 func keepsLists(dir string) bool {
 	at := filepath.Join(dir, "probe")
-	defer os.Remove(at)
+	defer func() { _ = os.Remove(at) }()
 	return os.WriteFile(at, nil, 0o600) == nil && unix.Setxattr(at, disk.XattrAccess, []byte(listForUser1(6)), 0) == nil
 }

@@ -119,6 +119,6 @@ func send(ctx context.Context, url string, r agent.ModelRequest) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }() // only read
 	return io.ReadAll(response.Body)
 }

@@ -21,7 +21,7 @@ type Clock struct {
 	left   time.Duration
 	since  time.Time // start of the current running period
 	pauses int
-	ctx    context.Context // context of the call; nil: not started
+	ctx    context.Context //nolint:containedctx // context of the call; nil: not started
 	end    context.CancelCauseFunc
 	stop   func() // stops the running timer; nil: none runs
 }

@@ -57,7 +57,7 @@ func newTokenServer(t *testing.T, rules logintest.Rules) *tokenServer {
 }
 
 // login is a person who says yes.
-func (h *tokenServer) login() (login.LoginInfo, error) {
+func (h *tokenServer) login() (login.Info, error) {
 	return h.store.Login(h.t.Context(), h.entry, func(page string) {
 		h.pages = append(h.pages, page)
 		h.Visit(page)
@@ -65,7 +65,7 @@ func (h *tokenServer) login() (login.LoginInfo, error) {
 }
 
 // in logs in.
-func (h *tokenServer) in() login.LoginInfo {
+func (h *tokenServer) in() login.Info {
 	h.t.Helper()
 	k, err := h.login()
 	require.NoError(h.t, err)

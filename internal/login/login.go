@@ -22,30 +22,30 @@ import (
 // accepted it. Show gets the page that the user must open in a browser on this
 // machine. Login then waits until the redirect or the end of ctx. No error
 // contains a secret.
-func (s Store) Login(ctx context.Context, server config.Server, show func(page string)) (LoginInfo, error) {
+func (s Store) Login(ctx context.Context, server config.Server, show func(page string)) (Info, error) {
 	if err := able(server); err != nil {
-		return LoginInfo{}, err
+		return Info{}, err
 	}
 	back, err := listen(server.OAuth.CallbackPort)
 	if err != nil {
-		return LoginInfo{}, err
+		return Info{}, err
 	}
 	defer back.close()
 	f, err := s.flow(server, back, show)
 	if err != nil {
-		return LoginInfo{}, err
+		return Info{}, err
 	}
 	if err := f.run(ctx); err != nil {
-		return LoginInfo{}, err
+		return Info{}, err
 	}
 	unlock, err := s.holding(server.Name, server.URL)
 	if err != nil {
-		return LoginInfo{}, err
+		return Info{}, err
 	}
 	defer unlock()
 	r := f.record()
 	if err := s.write(r); err != nil {
-		return LoginInfo{}, err
+		return Info{}, err
 	}
 	return r.kept(), nil
 }

@@ -26,8 +26,8 @@ type Store struct {
 	Fix    func(server string) string // returns the login command for errors; nil: errors name none
 }
 
-// LoginInfo describes the login at one server, without secrets.
-type LoginInfo struct {
+// Info describes the login at one server, without secrets.
+type Info struct {
 	Server, URL string
 	Resource    string // that the token is valid for
 	Scopes      []string
@@ -60,8 +60,8 @@ type client struct {
 	TokenURL string `json:"token_url,omitempty"`
 }
 
-func (r record) kept() LoginInfo {
-	return LoginInfo{Server: r.Server, URL: r.URL, Resource: r.Resource, Scopes: r.Scopes, Expires: r.Expires, Renews: r.Refresh != "", Needs: r.Needs}
+func (r record) kept() Info {
+	return Info{Server: r.Server, URL: r.URL, Resource: r.Resource, Scopes: r.Scopes, Expires: r.Expires, Renews: r.Refresh != "", Needs: r.Needs}
 }
 
 // counts reports whether the record has an unexpired token.
@@ -159,7 +159,7 @@ func (s Store) write(r record) (err error) {
 
 // All lists the stored logins. It lists an unreadable record as one that needs
 // a login.
-func (s Store) All() ([]LoginInfo, error) {
+func (s Store) All() ([]Info, error) {
 	entries, err := os.ReadDir(s.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -167,7 +167,7 @@ func (s Store) All() ([]LoginInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []LoginInfo
+	var all []Info
 	for _, e := range entries {
 		parts := named.FindStringSubmatch(e.Name())
 		if parts == nil {
@@ -177,7 +177,7 @@ func (s Store) All() ([]LoginInfo, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // removed by a logout meanwhile
 		case err != nil:
-			all = append(all, LoginInfo{Server: parts[1], Needs: err.Error()})
+			all = append(all, Info{Server: parts[1], Needs: err.Error()})
 		default:
 			all = append(all, r.kept())
 		}

@@ -38,6 +38,7 @@ func TestTextForModel(t *testing.T) {
 			}
 		case tool.StatusTimeout:
 			o.Stage = "tool"
+		default: // its text says all
 		}
 		// Each text of an author ends as a sentence.
 		text := withText(o).Text

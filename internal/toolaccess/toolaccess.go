@@ -105,7 +105,7 @@ func Install[T, S, R, C any](i Internals[T, S, R, C]) { installed = i }
 
 // Of returns the internals. It panics for types other than those of package
 // tool, so its users call it when they are initialized.
-func Of[T, S, R, C any]() Internals[T, S, R, C] { return installed.(Internals[T, S, R, C]) }
+func Of[T, S, R, C any]() Internals[T, S, R, C] { return installed.(Internals[T, S, R, C]) } //nolint:errcheck // a wrong type is a mistake of this program, and panics
 
 // Call returns the access that the call of a tool itself is.
 func Call(name string) perm.ResourceAccess {

@@ -71,7 +71,9 @@ func TestDataFilesRefused(t *testing.T) {
 func TestRevisionOfData(t *testing.T) {
 	of := func(files map[string]string, prefix string, data map[string]any) string {
 		s := dataTree(files)
-		s.FS.(fstest.MapFS)["p.rego"] = &fstest.MapFile{Data: []byte(control)}
+		tree, ok := s.FS.(fstest.MapFS)
+		require.True(t, ok)
+		tree["p.rego"] = &fstest.MapFile{Data: []byte(control)}
 		s.Prefix = prefix
 		e, err := rego.New(rego.Options{Sources: []rego.Source{s}, Data: data})
 		require.NoError(t, err)

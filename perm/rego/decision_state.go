@@ -35,7 +35,7 @@ var states = sync.Pool{New: func() any { return &decisionState{} }}
 
 // newState returns the state for a decision. The parts are those of the document.
 func newState(k *keys, parts []inputField, r *perm.Request) *decisionState {
-	s := states.Get().(*decisionState) //nolint:forcetypeassert // the pool holds nothing else
+	s := states.Get().(*decisionState) //nolint:errcheck // the pool holds nothing else
 	s.request, s.keys = r.Filled(), k
 	if len(s.terms) < len(parts) {
 		s.terms, s.built = make([]*ast.Term, len(parts)), make([]bool, len(parts))

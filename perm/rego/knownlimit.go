@@ -37,7 +37,7 @@ func knownLimit(rule *ast.Rule) ast.Object {
 // such field.
 func validPart(field *ast.Term) *ast.Term {
 	name, _ := field.Value.(ast.String)
-	switch name {
+	switch string(name) {
 	case "budget", "sum":
 		return ast.StringTerm("x")
 	case "per":

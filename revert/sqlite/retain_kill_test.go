@@ -196,7 +196,7 @@ func TestContentOfTwoCalls(t *testing.T) {
 		for n, call := range order {
 			done, err := r.Erase(t.Context(), call, record.Erased{By: "ana", Why: "asked"})
 			require.NoError(t, err)
-			require.Equal(t, int64(2*n), done.GCReport.Blobs)
+			require.Equal(t, int64(2*n), done.Blobs)
 			for _, ref := range refs {
 				content, err := j.OpenContent(t.Context(), ref)
 				if n == 1 {

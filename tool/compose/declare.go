@@ -107,7 +107,7 @@ func (n *node) fits(i int, part tool.Spec) error {
 	case n.parts[i].Tool.IsZero():
 		return errors.New("it is the zero Tool")
 	case n.parts[i].With != nil && (n.kind != "chain" || i == 0 || n.parts[i].Input != nil):
-		return errors.New("With is for a later part of a chain, instead of Input")
+		return errors.New("the With of a part is for a later part of a chain, instead of Input")
 	case internals.Compiled(n.parts[i].Tool).Sandboxed || part.Confinement == tool.Sandbox:
 		return errors.New("it runs a program, whose changes are decided and made when its call ends, after all parts have ended; call it by itself")
 	case part.Coverage == effect.Observed:

@@ -49,6 +49,6 @@ func TestLaterPartSeesTheCall(t *testing.T) {
 	require.Equal(t, "tell(book(write(x) for x) for x)", out.Text)
 	for _, parts := range [][]compose.Part{{{Tool: echo("a"), With: both}}, {{Tool: echo("a")}, {Tool: echo("b"), With: both, Input: func(in json.RawMessage) (json.RawMessage, error) { return in, nil }}}} {
 		_, err = compose.Chain(compose.Declaration{Name: "wrong", Description: "Is refused."}, parts...)
-		require.ErrorContains(t, err, "With is for a later part of a chain, instead of Input")
+		require.ErrorContains(t, err, "the With of a part is for a later part of a chain, instead of Input")
 	}
 }

@@ -22,8 +22,8 @@ func Middleware(log *slog.Logger) sdk.Middleware {
 	}
 }
 
-// Catch, when deferred, converts a panic to an error. The log gets all of it;
-// the sender of the request learns nothing about this program.
+// Catch converts a panic to an error. It is deferred. The log gets all of it; the
+// sender of the request learns nothing about this program.
 func Catch(log *slog.Logger, of string, err *error) {
 	p := recover()
 	if p == nil {

@@ -30,6 +30,8 @@ type answerFlags struct {
 }
 
 // ApproveCommand returns remit approve. Resume runs an approved call.
+//
+//nolint:revive // beside DenyCommand
 func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags, id string) error) *cobra.Command {
 	f := answerFlags{approves: true, resumeCall: resume}
 	cmd := &cobra.Command{
@@ -44,7 +46,7 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 			"expired request; 3 remit accepts no approvals from here.",
 		Args: cli.WantIDs(0, 1, "the id of one call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(f.rememberFlags.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
+			if err := errors.Join(f.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
 				return err
 			}
 			return decide(cmd.Context(), a, &f, strings.Join(args, ""))
@@ -93,7 +95,7 @@ func (f *answerFlags) checkResume(changed func(string) bool) error {
 		if end == "" {
 			f.AtEnd = "leave-open"
 		}
-		err := f.Flags.Check()
+		err := f.Check()
 		f.AtEnd = end
 		return err
 	}
@@ -118,7 +120,7 @@ func decide(ctx context.Context, a *cli.App, f *answerFlags, id string) error {
 	at.Moved = nil
 	var w approval.Pending
 	err = startup.WithRuntime(ctx, a, &at, func(rt *agent.Runtime) (err error) {
-		f.Workspace.HintFlags = at.HintFlags
+		f.HintFlags = at.HintFlags
 		w, err = recordAnswer(ctx, a, rt, f, &at, id, who)
 		return err
 	})
@@ -160,7 +162,7 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 		}
 	}
 	reply := agent.Answer{Call: id, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question}
-	grant, err := f.rememberFlags.answer(ctx, rt, reply)
+	grant, err := f.answer(ctx, rt, reply)
 	if err != nil {
 		return w, answerProblem(err, at, id)
 	}

@@ -7,7 +7,7 @@ import (
 
 // Problem is an error in the four lines that users get: what, why, how to fix
 // it, and the ID for show.
-type Problem struct {
+type Problem struct { //nolint:errname // what the person reads of an error
 	Code           ExitCode
 	What, Why, Fix string
 	ID             string

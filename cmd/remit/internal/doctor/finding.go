@@ -10,6 +10,7 @@ import (
 // Health is the state of one checked thing.
 type Health string
 
+// The healths.
 const (
 	Healthy Health = "ok"
 	Weaker  Health = "weaker" // works, with a weaker guarantee

@@ -97,7 +97,7 @@ func findLogin(a *cli.App, p *state.Workspace, name string) (config.Server, logi
 	return config.Server{}, login.Store{}, e
 }
 
-func writeLogin(a *cli.App, k login.LoginInfo, asJSON bool) error {
+func writeLogin(a *cli.App, k login.Info, asJSON bool) error {
 	if asJSON {
 		told := loginOutput{Server: k.Server, URL: k.URL, Resource: k.Resource, Scopes: slices.Concat([]string{}, k.Scopes), Renews: k.Renews}
 		if !k.Expires.IsZero() {

@@ -25,7 +25,7 @@ func Logins(p *state.Workspace, config string) login.Store {
 }
 
 // LoginWords describes the resource, the scopes and the end of a login.
-func LoginWords(k login.LoginInfo) string {
+func LoginWords(k login.Info) string {
 	words := "for " + cli.Printable(k.Resource)
 	if len(k.Scopes) > 0 {
 		words += ": " + cli.Printable(strings.Join(k.Scopes, " "))

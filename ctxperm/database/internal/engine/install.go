@@ -10,4 +10,4 @@ func Install[K any](wrap func(Kind) K) { installed = wrap }
 
 // Wrap returns a kind as the type of package database. It panics for another
 // type.
-func Wrap[K any](k Kind) K { return installed.(func(Kind) K)(k) }
+func Wrap[K any](k Kind) K { return installed.(func(Kind) K)(k) } //nolint:errcheck // a wrong type is a mistake of this program, and panics

@@ -31,6 +31,7 @@ type Definition struct {
 // Kind is a kind of definition, named like the member of the list response.
 type Kind string
 
+// The kinds of definitions.
 const (
 	Tools     Kind = "tools"
 	Prompts   Kind = "prompts"

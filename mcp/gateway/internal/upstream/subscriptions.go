@@ -36,13 +36,10 @@ func (w *subscriptions) add(uri string, by int) int {
 	return n
 }
 
-func (w *subscriptions) uris() (all []string) {
+func (w *subscriptions) uris() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, uri := range slices.Sorted(maps.Keys(w.all)) {
-		all = append(all, uri)
-	}
-	return all
+	return slices.Sorted(maps.Keys(w.all))
 }
 
 func (w *subscriptions) has(uri string) bool {

@@ -18,6 +18,7 @@ func asks(method string) bool {
 	return method == MethodElicit || method == MethodSample || method == MethodRoots
 }
 
+// Methods of requests to a client.
 const (
 	MethodElicit = "elicitation/create"
 	MethodSample = "sampling/createMessage"

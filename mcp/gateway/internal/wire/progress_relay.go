@@ -8,6 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// Names and bounds of reports of progress.
 const (
 	methodProgress   = "notifications/progress"
 	KeyProgressToken = "progressToken" // _meta key of the token that requests progress
