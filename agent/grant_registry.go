@@ -19,7 +19,7 @@ type grantRegistry struct {
 	journal  journal.Journal
 	lookLock *host.Lock   // lock of a look
 	begun    atomic.Int64 // number of looks that began
-	whole    int64        // number of the last completed look, under turn
+	whole    int64        // number of the last completed look, under lookLock
 
 	mu      sync.Mutex // never held across a wait
 	pos     int64

@@ -10,8 +10,8 @@ import (
 
 func (l LoopLimits) check() error {
 	for name, n := range map[string]int64{
-		"Turns": int64(l.MaxTurns), "Calls": int64(l.MaxCalls), "Bytes": int64(l.MaxBytes), "Time": int64(l.Timeout),
-		"TurnCalls": int64(l.MaxTurnCalls), "TurnBytes": int64(l.MaxTurnBytes), "TurnTime": int64(l.TurnTimeout),
+		"MaxTurns": int64(l.MaxTurns), "MaxCalls": int64(l.MaxCalls), "MaxBytes": int64(l.MaxBytes), "Timeout": int64(l.Timeout),
+		"MaxTurnCalls": int64(l.MaxTurnCalls), "MaxTurnBytes": int64(l.MaxTurnBytes), "TurnTimeout": int64(l.TurnTimeout),
 	} {
 		if n < 0 {
 			return fmt.Errorf("LoopLimits.%s is negative; 0 is the default", name)

@@ -19,8 +19,8 @@ import (
 // holds the calls and their order.
 type outbox struct {
 	some  atomic.Bool // a call was held
-	begun bool        // the commit has begun, under turn
-	sent  bool        // a released call can have had an effect, under turn
+	begun bool        // the commit has begun, under the lock of the transaction
+	sent  bool        // a released call can have had an effect, under the lock of the transaction
 
 	mu       sync.Mutex // never held across a wait
 	released []tool.Outcome

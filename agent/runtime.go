@@ -29,8 +29,8 @@ import (
 var internals = toolaccess.Of[tool.Tool, tool.Spec, tool.Registry, tool.RevertContext]()
 
 // Runtime holds tools, a policy, a journal and roots. A Runtime is safe for
-// concurrent use. It starts no goroutine except that of Retain, and reads no
-// environment variables.
+// concurrent use. Between calls it runs no goroutine except that of Retain.
+// It reads no environment variables.
 type Runtime struct {
 	services      pipeline.Services // what the pipelines of all sessions share
 	tools         atomic.Pointer[tool.Registry]

@@ -26,8 +26,8 @@ type Txn struct {
 	lock    *txnLock
 	counts  *txnFacts
 	managed bool
-	ended   bool // under turn
-	going   bool // a revert has begun, under turn: no other operation is possible
+	ended   bool // under lock
+	going   bool // a revert has begun, under lock: no other operation is possible
 	marks   []string
 	outbox  outbox
 
@@ -78,7 +78,7 @@ func (tx *Txn) refused(name string, s tool.Status, why error) tool.Outcome {
 }
 
 // usable returns an error if the transaction takes no more calls. The caller
-// holds turn.
+// holds lock.
 func (tx *Txn) usable() error {
 	switch {
 	case tx.ended:

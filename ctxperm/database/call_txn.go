@@ -20,8 +20,8 @@ type callTxn struct {
 	call   *callstate.Call
 	lock   *host.Lock // serializes operations
 
-	open   engine.Tx // nil: not begun, or ended; guarded by turn
-	ended  bool      // guarded by turn
+	open   engine.Tx // nil: not begun, or ended; guarded by lock
+	ended  bool      // guarded by lock
 	cancel func()    // cancels the current operation; guarded by driver.mu
 }
 
@@ -182,7 +182,7 @@ func (w *callTxn) Abort(ctx context.Context) {
 	w.end()
 }
 
-// end removes the transaction; the caller holds turn.
+// end removes the transaction; the caller holds lock.
 func (w *callTxn) end() {
 	w.ended = true
 	w.driver.mu.Lock()

@@ -46,7 +46,7 @@ ask contains "this call cannot be reverted" if runs("pivot")
 
 ask contains "this call can be compensated but leaves traces" if runs("compensable")
 
-ask contains "this call has outside effects that wait for the commit" if runs("deferrable")
+ask contains "this call has outside effects, and runs once it is approved" if runs("deferrable")
 
 deny contains undeclared if not input.call.declared
 

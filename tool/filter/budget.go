@@ -135,7 +135,11 @@ func lacking(bound, used, most Usage) string {
 	limits, uses, wants := bound.list(), used.list(), most.list()
 	for i, limit := range limits {
 		if limit > 0 && max(1, wants[i]) > limit-uses[i] {
-			return fmt.Sprintf("%s of %s used", words(i, uses[i]), words(i, limit))
+			why := fmt.Sprintf("%s of %s used", words(i, uses[i]), words(i, limit))
+			if wants[i] > 1 {
+				why += ", and this call may use " + words(i, wants[i])
+			}
+			return why
 		}
 	}
 	return ""

@@ -17,8 +17,8 @@ import (
 // between the decision about a call and its write-ahead record, and between the
 // result and its receiver. It can refuse what the policy allows, and never
 // allow what the policy denies. Each hook may be nil. All hooks must be safe
-// for concurrent use. See agent.Filters, and package filter/filter for ready
-// ones.
+// for concurrent use. See agent.Filters. This package and package otel
+// below it have ready ones.
 //
 // A hook runs on the goroutine of its call, which waits for it. A hook that
 // panics ends its call. Before the call has run, the call is denied. Afterwards

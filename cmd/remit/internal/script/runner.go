@@ -243,7 +243,7 @@ func (r *runner) revertTo(ctx context.Context, n int, name string) error {
 }
 
 // finish ends the transaction and reports its summary: how is commit, revert or
-// keep. It does nothing if no line followed the last end.
+// leave-open. It does nothing if no line followed the last end.
 func (r *runner) finish(ctx context.Context, how string) error {
 	if r.ended {
 		return nil

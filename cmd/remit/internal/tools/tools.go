@@ -51,7 +51,7 @@ func Command(a *cli.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH` whose hidden tools are left out: a .rego file, a folder of such files, or builtin:PACK (default: no policy)")
+	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH` whose hidden tools are left out: a .rego file, a folder of such files, or builtin:PACK (default: no policy; the workspace policy for --why)")
 	flags.StringVar(&f.as, "principal", "agent", "`ID` of the principal, for the policy")
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of the principal, for the policy")
 	flags.BoolVar(&f.json, "json", false, "write one JSON object per line, for each tool")
