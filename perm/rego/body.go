@@ -60,6 +60,7 @@ func (c *bodyCompiler) body(b ast.Body) (links []link, ok bool) {
 }
 
 func (c *bodyCompiler) expr(e *ast.Expr) ([]link, bool) {
+	//mutant:check
 	if len(e.With) > 0 {
 		return nil, false
 	}

@@ -75,6 +75,7 @@ func (c *bodyCompiler) builtin(name string, ops []*ast.Term) ([]link, bool) {
 			result = t
 			return nil
 		})
+		//mutant:check
 		if err != nil || result != nil && !s.charge(sizeOf(result)) {
 			s.unsure = true
 			return nil

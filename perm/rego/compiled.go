@@ -142,6 +142,7 @@ func (r *ruleset) adds(set string, of operand) step {
 			return
 		}
 		e, err := r.element(t)
+		//mutant:check
 		if err != nil {
 			s.unsure = true
 			return
@@ -153,11 +154,12 @@ func (r *ruleset) adds(set string, of operand) step {
 // maxLong bounds the bytes that compiled rules can read in comparisons, which
 // are not charged. Topdown evaluates a policy that reads long arguments in many
 // rules.
-const maxLong = 4 << 20
+const maxLong = 32 << 20
 
 // ask returns the elements of the compiled rules. It returns false if one of
 // them is unsure, or if the request is too long for them.
 func (c *compiledRules) ask(s *decisionState) (setElements, bool) {
+	//mutant:check
 	if c.long > 0 && longBytes(&s.request) > maxLong/c.long {
 		return nil, false
 	}
@@ -166,6 +168,7 @@ func (c *compiledRules) ask(s *decisionState) (setElements, bool) {
 		s.got[set] = slices.Clip(list)
 	}
 	c.rules.run(s)
+	//mutant:check
 	if s.unsure {
 		return nil, false
 	}

@@ -93,6 +93,7 @@ func comparison(name string) func(s *decisionState, a, b *ast.Term) bool {
 		return func(s *decisionState, a, b *ast.Term) bool {
 			x, one := a.Value.(ast.String)
 			y, other := b.Value.(ast.String)
+			//mutant:check
 			if !one || !other {
 				s.unsure = true
 				return false

@@ -47,6 +47,7 @@ func newDecisionCache(size int) (*decisionCache, error) {
 
 func (m *decisionCache) get(key []byte) (perm.Decision, bool) {
 	found, known := m.decisions.Get(maphash.Bytes(m.seed, key))
+	//mutant:check
 	if !known || found.key != string(key) {
 		return perm.Decision{}, false
 	}

@@ -104,6 +104,7 @@ func (s *decisionState) only(found []*ast.Term, preset *ast.Term) *ast.Term {
 		return preset
 	}
 	for _, t := range found[1:] {
+		//mutant:check
 		if !t.Equal(found[0]) {
 			s.unsure = true
 			return nil

@@ -183,6 +183,7 @@ func (e *Engine) decide(ctx context.Context, s *decisionState) (perm.Decision, e
 	}
 	q := e.rules.query(s.request.Purpose)
 	s.plan = q.plan
+	//mutant:check
 	if err := check(q.plan, &s.request); err != nil {
 		return perm.Decision{}, err
 	}

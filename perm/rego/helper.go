@@ -93,6 +93,7 @@ func (h *helpers) documentOf(ref ast.Ref) *helperDocument {
 	}
 	d = &helperDocument{number: len(h.documents), set: rules[0].Head.Key != nil, rules: ruleIndex{all: h.all}}
 	for _, rule := range rules {
+		//mutant:check
 		if !plainRule(rule) || (rule.Head.Key != nil) != d.set || len(rule.Head.Args) > 0 {
 			return nil
 		}
@@ -133,6 +134,7 @@ func (h *helpers) add(to *ruleIndex, rule *ast.Rule, head *ast.Term, c *bodyComp
 
 // constant returns the value of rules that read nothing of the input, or nil.
 func (h *helpers) constant(ref ast.Ref, rules []*ast.Rule) *ast.Term {
+	//mutant:check
 	if len(readsOf(h.rules.compiler, rules)) > 0 {
 		return nil
 	}
@@ -194,6 +196,7 @@ func (h *helpers) function(ref ast.Ref) *helperFunction {
 	}
 	f = &helperFunction{args: len(rules[0].Head.Args)}
 	for _, rule := range rules {
+		//mutant:check
 		if !plainRule(rule) || rule.Default || rule.Head.Key != nil || len(rule.Head.Args) != f.args {
 			return nil
 		}

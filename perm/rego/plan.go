@@ -141,6 +141,7 @@ func (n *planNode) insert(path []string, p *inputField) {
 
 // keyOf appends the key of a request to key, or returns false if it has none.
 func (p *plan) keyOf(r *perm.Request, key []byte) ([]byte, bool) {
+	//mutant:check
 	if len(p.notes) > 0 {
 		return key, false
 	}

@@ -75,7 +75,7 @@ func (m ruleMaker) simple() string {
 func (m ruleMaker) helper() string {
 	if m.IntN(3) == 0 { // those that contradict each other, or hold for one argument
 		text := m.one("input.tool.name", "input.tool.version", "input.access.resource.root", "input.access.resource.path", "input.call.args.n")
-		return m.one("clash("+text+")", "clash("+text+") == 2", "only_b("+text+")", "not only_b("+text+")", "chosen == \"b\"", "kind == \"b\"", "count([k | some k; names[k] == "+text+"; k == "+text+"]) == 1", "twice("+text+") == [\"a\", \"a\"]")
+		return m.one("clash("+text+")", "clash("+text+") == 2", "only_b("+text+")", "not only_b("+text+")", "chosen == \"b\"", "kind == \"b\"", "picky("+text+") == \"b\"", "fallen("+text+") == \"b\"", "count([k | some k; names[k] == "+text+"; k == "+text+"]) == 1", "twice("+text+") == [\"a\", \"a\"]")
 	}
 	return m.one(
 		m.constant()+" in names", `names["a"]`, "kind == "+m.constant(), "level == 1", "kind", "flag", "level", "mixed == "+m.constant(),
@@ -205,6 +205,12 @@ apart(x) if not takes(x)
 apart("b") if input.tool.name == "b"
 
 only_b("b") if input.call.declared
+
+picky(x) := "a" if { x == "a" } else := "b"
+
+default fallen(_) := "b"
+
+fallen(x) := "a" if x == "a"
 
 nested(x) := pick(y, "a") if y := lower(x)
 

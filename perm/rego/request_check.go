@@ -136,6 +136,7 @@ func (c *requestCheck) texts(list ...string) {
 }
 
 func (c *requestCheck) text(s string) {
+	//mutant:check
 	if s != "" && !utf8.ValidString(s) { // many are empty
 		c.fail("a text is not UTF-8")
 	}

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Folders returns the folders with code on which revert depends, below the
-// module's root.
+// Folders returns the folders with code on which revert depends, and that of the
+// engine that decides, below the module's root.
 func Folders() []string {
 	return []string{
 		"ctxperm", "ctxperm/database", "ctxperm/database/internal/engine", "ctxperm/database/postgres", "ctxperm/database/sqlite",
-		"ctxperm/files", "ctxperm/process", "internal/callstate", "internal/pipeline", "internal/toolstate", "revert", "revert/journal", "revert/record", "revert/sqlite", "tool",
+		"ctxperm/files", "ctxperm/process", "internal/callstate", "internal/pipeline", "internal/toolstate", "perm/rego", "revert", "revert/journal", "revert/record", "revert/sqlite", "tool",
 	}
 }
 

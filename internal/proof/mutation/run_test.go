@@ -33,6 +33,8 @@ func suites(folder string) [][]string {
 	switch {
 	case folder == "revert/sqlite":
 		return [][]string{own, {"-run", "^TestContentIsSynced$", "./internal/proof/killtest"}, core, command}
+	case folder == "perm/rego":
+		return [][]string{own, {"./policies"}, {"./agent"}}
 	case folder == "internal/toolstate":
 		return [][]string{own, {"-run", "State", "./agent"}, core, command}
 	case folder == "ctxperm/files":
