@@ -21,9 +21,9 @@
 //
 // # Pins
 //
-// The gateway pins the digest of each definition when it first sees it. A
-// definition that is new or changed since is in quarantine: the gateway does
-// not list it, and the runtime denies its calls, until an operator has seen the
-// difference and accepted it. If a server changes its identity, all its
+// The gateway pins the digest of each definition at the first start with its
+// server. A definition that is new or changed since is in quarantine: the gateway does
+// not list it, and a client that calls it is told that the tool is unknown, until an
+// operator has seen the difference and accepted it. If a server changes its identity, all its
 // definitions are in quarantine.
 package gateway
