@@ -1,3 +1,3 @@
 // Package approve has the verbs of a person who decides: pending, approve,
-// deny, settle, approval and grants.
+// deny, resolve, approval and grants.
 package approve
