@@ -84,15 +84,22 @@ func (c *bodyCompiler) builtin(name string, ops []*ast.Term) ([]link, bool) {
 	})
 }
 
-// sizeOf returns about how long a built-in works on an operand.
-func sizeOf(t *ast.Term) int {
+// sizeOf returns about how many bytes a comparison or a built-in reads of an
+// operand. What the size takes itself is charged with it.
+func sizeOf(t *ast.Term) (n int) {
 	switch v := t.Value.(type) {
 	case ast.String:
 		return len(v)
-	case interface{ Len() int }:
-		return 16 * v.Len()
+	case ast.Number:
+		return len(v)
+	case *ast.Array:
+		v.Foreach(func(e *ast.Term) { n += 16 + sizeOf(e) })
+	case ast.Set:
+		v.Foreach(func(e *ast.Term) { n += 16 + sizeOf(e) })
+	case ast.Object:
+		v.Foreach(func(k, e *ast.Term) { n += 16 + sizeOf(k) + sizeOf(e) })
 	}
-	return 0
+	return n
 }
 
 // pureBuiltin reports whether a built-in needs nothing but its operands, and
@@ -100,7 +107,7 @@ func sizeOf(t *ast.Term) int {
 func pureBuiltin(name string) bool {
 	switch name {
 	case "glob.match", "lower", "upper", "trim", "trim_left", "trim_right", "trim_prefix", "trim_suffix", "trim_space",
-		"concat", "sprintf", "split", "replace", "substring", "indexof", "format_int",
+		"concat", "sprintf", "split", "substring", "indexof", "format_int",
 		"equal", "neq", "lt", "lte", "gt", "gte", "internal.member_2", "startswith", "endswith", "contains",
 		"strings.any_prefix_match", "strings.any_suffix_match", "strings.count",
 		"count", "sum", "max", "min", "sort", "array.slice", "array.concat", "object.get", "object.keys", "or", "and", "minus", "plus", "mul", "div", "rem", "abs",

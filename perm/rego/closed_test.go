@@ -152,6 +152,29 @@ func TestDeadlineOfLongArguments(t *testing.T) {
 	}
 }
 
+// TestWorkOfOneRule checks that a rule which compares long lists, or multiplies a
+// text, is left to topdown, which knows the deadline.
+func TestWorkOfOneRule(t *testing.T) {
+	list := make([]int, 20_000)
+	for i := range list {
+		list[i] = 100_000 + i
+	}
+	args, err := json.Marshal(map[string]any{"list": list, "text": strings.Repeat("a", 25_000)})
+	require.NoError(t, err)
+	for _, rule := range []string{
+		`deny contains "x" if { some x in input.call.args.list; not x in input.call.args.list }`,
+		`deny contains "x" if { some x in input.call.args.list; x + 1000000 in input.call.args.list }`,
+		`deny contains "x" if count(replace(input.call.args.text, "a", input.call.args.text)) == 3`,
+	} {
+		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": control + rule}, Timeout: longTimeout, CacheSize: -1})
+		require.NoError(t, err)
+		r := request()
+		r.Call.Args = args
+		sure, all := rego.CompiledAnswer(e, r)
+		require.False(t, sure && all, rule)
+	}
+}
+
 // TestDeadlineIsOfEach checks that no decision runs while all slots are taken.
 // Waiting for a slot does not count against the timeout of a decision.
 func TestDeadlineIsOfEach(t *testing.T) {

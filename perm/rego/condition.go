@@ -53,7 +53,7 @@ func textIn(x, list operand) condition {
 	return func(s *decisionState) bool {
 		text, there := x.text(s)
 		texts, known := list.list(s)
-		return there && known && slices.Contains(texts, text)
+		return there && known && s.charge(16*len(texts)) && slices.Contains(texts, text)
 	}
 }
 
@@ -66,7 +66,7 @@ func termCondition(name string, a, b operand) condition {
 	}
 	return func(s *decisionState) bool {
 		x, y := a.term(s), b.term(s)
-		return x != nil && y != nil && compare(s, x, y)
+		return x != nil && y != nil && s.charge(sizeOf(x)+sizeOf(y)) && compare(s, x, y)
 	}
 }
 

@@ -105,7 +105,7 @@ func (s *decisionState) only(found []*ast.Term, preset *ast.Term) *ast.Term {
 	}
 	for _, t := range found[1:] {
 		//mutant:check
-		if !t.Equal(found[0]) {
+		if !t.Equal(found[0]) || t.String() != found[0].String() { // topdown tells which of two spellings counts: 1 or 1.0
 			s.unsure = true
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	opa "github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/perm"
@@ -120,6 +121,35 @@ hint contains "rem" if 5 % 3 == 2
 hint contains "conc" if array.concat([1],[2]) == [1,2]
 hint contains "slice" if array.slice([1,2,3], 1, 9) == [2,3]
 hint contains "slice2" if array.slice([1,2,3], 2, 1) == []`,
+		`m[x] := 1 if some x in ["a", "b"]
+m.c := 2 if input.tool.name == "t"
+hint contains "x" if m.c == 2
+hint contains "y" if not m.c`,
+		`m[x] contains y if { some x in ["a", "b"]; y := "q" }
+m.a contains input.tool.name
+hint contains x if some x in m.a`,
+		`default f := {y | some y in ["a"]}
+f := {"q"} if input.tool.name == "t"
+hint contains "x" if "a" in f
+hint contains "q" if "q" in f`,
+		`default f := [1 | true]
+f := [2] if input.tool.name == "nope"
+hint contains "x" if not f[0] == 1`,
+		`hint contains "x" if count([1 | some e in {input.tool.name, input.access.action}]) == 2
+hint contains "y" if count([1 | some e in {input.tool.name, input.tool.name}]) == 1`,
+		`hint contains concat(",", [e | some e in {input.access.resource.path, input.tool.name, "m"}])`,
+		`hint contains "x" if not data.names[input.call.args.c]
+hint contains "y" if data.names[input.call.args.c]
+hint contains k if { some k in ["1", "+1", "7"]; data.names[k] }`,
+		`hint contains "x" if { some k; data.rows[k].y == input.tool.name }
+hint contains k if { some k, _ in data.rows; not data.rows[k].y }`,
+	}
+}
+
+func formData() map[string]any {
+	return map[string]any{
+		"names": []any{"a", "t", "q"},
+		"rows":  map[string]any{"a": map[string]any{"y": "q"}, "t": map[string]any{"z": "q"}, "b": map[string]any{"y": "t"}},
 	}
 }
 
@@ -129,7 +159,7 @@ func TestFormsAgainstOPA(t *testing.T) {
 	r := request()
 	r.Access.Resource.Segments, r.Access.Resource.Path, r.Access.Resource.Root = []string{"a", "b", "c"}, "a/b/c", "workspace"
 	r.Principal.Roles, r.Tool.Name, r.Txn.Calls = []string{"a", "b"}, "t", 2
-	r.Call.Args = json.RawMessage(`{"a":1,"same":"same","f":false,"t":true,"null":null,"zero":0,"nums":[1,2,3],"pair":["p","q"],"deep":{"x":"dx"},"list":["a"]}`)
+	r.Call.Args = json.RawMessage(`{"a":1,"same":"same","f":false,"t":true,"null":null,"zero":0,"nums":[1,2,3],"pair":["p","q"],"deep":{"x":"dx"},"list":["a"],"c":"1"}`)
 	requests := []perm.Request{r}
 	for _, r := range randomRequests(rand.New(rand.NewPCG(3, 4)), 40) {
 		if _, err := json.Marshal(r); err == nil { // the checker needs the JSON
@@ -139,9 +169,9 @@ func TestFormsAgainstOPA(t *testing.T) {
 	compiled, failures := 0, 0
 	for _, rules := range formPolicies() {
 		module := "package remit\n\n" + rules + "\n"
-		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": module}, CacheSize: -1, Timeout: longTimeout})
+		e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": module}, Data: formData(), CacheSize: -1, Timeout: longTimeout})
 		require.NoError(t, err, rules)
-		query, err := opa.New(opa.Query("x = data.remit.hint"), opa.Module("p.rego", module), opa.StrictBuiltinErrors(true)).PrepareForEval(context.Background())
+		query, err := opa.New(opa.Query("x = data.remit.hint"), opa.Module("p.rego", module), opa.Store(inmem.NewFromObject(formData())), opa.StrictBuiltinErrors(true)).PrepareForEval(context.Background())
 		require.NoError(t, err, rules)
 		for _, r := range requests {
 			if sure, all := rego.CompiledAnswer(e, r); sure && all {

@@ -2,6 +2,7 @@ package rego
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -58,8 +59,13 @@ func (h *helpers) document(ref ast.Ref) (of operand, rest []*ast.Term, ok bool) 
 	if len(h.rules.compiler.GetRulesDynamicWithOpts(ref, ast.RulesOptions{IncludeHiddenModules: true})) > 0 {
 		return operand{}, nil, false // a package as a document
 	}
+	// A part that is computed can be a text that counts as an index there, and a
+	// value that is missing is none: topdown looks both up.
 	t, ok := h.stored(ref[:n])
-	return fixedOperand(t), ref[n:], ok
+	if !ok || n < len(ref) {
+		return operand{}, nil, false
+	}
+	return fixedOperand(t), nil, true
 }
 
 // stored returns data that no rule defines.
@@ -86,6 +92,9 @@ func (h *helpers) documentOf(ref ast.Ref) *helperDocument {
 	}
 	h.documents[name] = nil
 	rules := h.rules.compiler.GetRulesExact(ref)
+	if !h.whole(ref, rules) {
+		return nil
+	}
 	if t := h.constant(ref, rules); t != nil {
 		d = &helperDocument{value: fixedOperand(t)}
 		h.documents[name] = d
@@ -98,7 +107,9 @@ func (h *helpers) documentOf(ref ast.Ref) *helperDocument {
 			return nil
 		}
 		if rule.Default {
-			d.preset = rule.Head.Value
+			if d.preset = rule.Head.Value; !ast.IsConstant(d.preset.Value) {
+				return nil
+			}
 			continue
 		}
 		head := rule.Head.Value
@@ -112,6 +123,13 @@ func (h *helpers) documentOf(ref ast.Ref) *helperDocument {
 	d.value = operand{term: d.term}
 	h.documents[name] = d
 	return d
+}
+
+// whole reports whether the rules are all that defines a document: none adds to
+// it below its name.
+func (h *helpers) whole(ref ast.Ref, rules []*ast.Rule) bool {
+	all := h.rules.compiler.GetRulesDynamicWithOpts(ref, ast.RulesOptions{IncludeHiddenModules: true})
+	return len(all) == len(rules) && !slices.ContainsFunc(rules, func(r *ast.Rule) bool { return !plainRule(r) })
 }
 
 // plainRule reports whether a rule has the form of a set or of one value.

@@ -87,25 +87,20 @@ func (c *bodyCompiler) value(t *ast.Term) (operand, []link, bool) {
 	if ast.IsConstant(t.Value) {
 		return fixedOperand(t), nil, true
 	}
-	switch v := t.Value.(type) {
-	case *ast.Array:
-		parts := make([]*ast.Term, v.Len())
-		for i := range parts {
-			parts[i] = v.Elem(i)
-		}
-		return c.composite(parts, func(_ *decisionState, list []*ast.Term) *ast.Term { return ast.ArrayTerm(list...) })
-	case ast.Set:
-		return c.composite(v.Slice(), func(_ *decisionState, list []*ast.Term) *ast.Term { return ast.SetTerm(list...) })
-	case ast.Object:
-		var parts []*ast.Term
-		v.Foreach(func(key, value *ast.Term) { parts = append(parts, key, value) })
-		return c.composite(parts, (*decisionState).objectOf)
+	// Topdown goes over a set or an object with variables as it is written, so it
+	// evaluates them.
+	if v, array := t.Value.(*ast.Array); array {
+		return c.composite(v)
 	}
 	return operand{}, nil, false
 }
 
-// composite compiles an array, a set or an object that is not constant.
-func (c *bodyCompiler) composite(parts []*ast.Term, made func(*decisionState, []*ast.Term) *ast.Term) (operand, []link, bool) {
+// composite compiles an array that is not constant.
+func (c *bodyCompiler) composite(v *ast.Array) (operand, []link, bool) {
+	parts := make([]*ast.Term, v.Len())
+	for i := range parts {
+		parts[i] = v.Elem(i)
+	}
 	elements, links, ok := c.values(parts)
 	if !ok {
 		return operand{}, nil, false
@@ -117,19 +112,8 @@ func (c *bodyCompiler) composite(parts []*ast.Term, made func(*decisionState, []
 				return nil
 			}
 		}
-		return made(s, list)
+		return ast.ArrayTerm(list...)
 	}}, links, true
-}
-
-// objectOf returns an object of keys and values in turns. Where two keys are
-// equal, topdown tells which value counts.
-func (s *decisionState) objectOf(parts []*ast.Term) *ast.Term {
-	o := ast.NewObject()
-	for i := 0; i < len(parts); i += 2 {
-		s.unsure = s.unsure || o.Get(parts[i]) != nil
-		o.Insert(parts[i], parts[i+1])
-	}
-	return ast.NewTerm(o)
 }
 
 // comprehension compiles [head | body] and {head | body}.
