@@ -2,6 +2,7 @@ package rego
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
@@ -27,17 +28,42 @@ func chain(links []link, last step) step {
 type bodyCompiler struct {
 	*helpers
 	locals map[ast.Var]operand
-	size   int // of the frame: variables whose values change during the rule
+	outer  ast.VarSet // variables of the bodies around this one
+	own    ast.VarSet // variables of this body, without those of bodies inside it
+	size   int        // of the frame: variables whose values change during the rule
 }
 
-func (h *helpers) newBody() *bodyCompiler {
-	return &bodyCompiler{helpers: h, locals: map[ast.Var]operand{}}
+func (h *helpers) newBody(rule *ast.Rule) *bodyCompiler {
+	return &bodyCompiler{helpers: h, locals: map[ast.Var]operand{}, own: varsOf(rule)}
 }
 
 // inner returns the compiler of a body inside this one, whose variables the rest
 // of this body does not see.
-func (c *bodyCompiler) inner() *bodyCompiler {
-	return &bodyCompiler{helpers: c.helpers, locals: maps.Clone(c.locals), size: c.size}
+func (c *bodyCompiler) inner(of any) *bodyCompiler {
+	outer := c.outer.Copy()
+	outer.Update(c.own)
+	return &bodyCompiler{helpers: c.helpers, locals: maps.Clone(c.locals), outer: outer, own: varsOf(of), size: c.size}
+}
+
+// varsOf returns the variables of a rule or a body, without those of bodies
+// inside it.
+func varsOf(x any) ast.VarSet {
+	v := ast.NewVarVisitor().WithParams(ast.VarVisitorParams{SkipClosures: true})
+	v.Walk(x)
+	return v.Vars()
+}
+
+// rule compiles a body and a head, whose value goes to last.
+func (c *bodyCompiler) rule(params []link, body ast.Body, head *ast.Term, last func(operand) step) (compiledRule, bool) {
+	links, ok := c.body(body)
+	if !ok {
+		return compiledRule{}, false
+	}
+	of, more, ok := c.value(head)
+	if !ok {
+		return compiledRule{}, false
+	}
+	return compiledRule{size: c.size, run: chain(slices.Concat(params, links, more), last(of))}, true
 }
 
 // slot returns a new variable of the frame.
@@ -67,7 +93,7 @@ func (c *bodyCompiler) expr(e *ast.Expr) ([]link, bool) {
 	if !e.Negated {
 		return c.positive(e)
 	}
-	in := c.inner()
+	in := c.inner(e)
 	links, ok := in.positive(e)
 	c.size = max(c.size, in.size)
 	if !ok {
@@ -151,9 +177,12 @@ func assign(at int, of operand) link {
 	}
 }
 
+// free reports whether a term is a variable that has no value yet. A variable of
+// a body around this one gets its value there: if it has none yet, only topdown
+// can tell what it is.
 func (c *bodyCompiler) free(t *ast.Term) (ast.Var, bool) {
 	v, ok := t.Value.(ast.Var)
-	if !ok {
+	if !ok || c.outer.Contains(v) {
 		return "", false
 	}
 	_, known := c.locals[v]

@@ -67,7 +67,7 @@ func (c *bodyCompiler) builtin(name string, ops []*ast.Term) ([]link, bool) {
 	return c.result(links, ops[n:], func(s *decisionState) (result *ast.Term) {
 		given := make([]*ast.Term, len(args))
 		for i, arg := range args {
-			if given[i] = arg.term(s); given[i] == nil || !s.charge(sizeOf(given[i])) {
+			if given[i] = arg.term(s); given[i] == nil || !s.charge(arg.sizeOf(given[i])) {
 				return nil
 			}
 		}
@@ -82,24 +82,6 @@ func (c *bodyCompiler) builtin(name string, ops []*ast.Term) ([]link, bool) {
 		}
 		return result
 	})
-}
-
-// sizeOf returns about how many bytes a comparison or a built-in reads of an
-// operand. What the size takes itself is charged with it.
-func sizeOf(t *ast.Term) (n int) {
-	switch v := t.Value.(type) {
-	case ast.String:
-		return len(v)
-	case ast.Number:
-		return len(v)
-	case *ast.Array:
-		v.Foreach(func(e *ast.Term) { n += 16 + sizeOf(e) })
-	case ast.Set:
-		v.Foreach(func(e *ast.Term) { n += 16 + sizeOf(e) })
-	case ast.Object:
-		v.Foreach(func(k, e *ast.Term) { n += 16 + sizeOf(k) + sizeOf(e) })
-	}
-	return n
 }
 
 // pureBuiltin reports whether a built-in needs nothing but its operands, and

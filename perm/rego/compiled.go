@@ -18,7 +18,6 @@ import (
 type compiledRules struct {
 	rules ruleIndex
 	fixed setElements // those of rules that read nothing of the input
-	long  int         // how often the rules read a place that can be long
 }
 
 // compiledRule is a rule whose body is compiled.
@@ -96,24 +95,19 @@ func (h *helpers) compileRule(rule *ast.Rule) (made privateRule, ok bool) {
 		return made, false
 	}
 	made.set = h.rules.places[n].set
-	c := h.newBody()
-	links, ok := c.body(rule.Body)
-	if !ok {
-		return made, false
-	}
-	of, more, ok := c.value(rule.Head.Key)
-	if !ok {
-		return made, false
-	}
-	last := h.rules.adds(made.set, of)
+	last := func(of operand) step { return h.rules.adds(made.set, of) }
 	if rule.Head.Key.IsGround() {
 		known, err := h.rules.element(rule.Head.Key)
 		if err != nil {
 			return made, false
 		}
-		last = func(s *decisionState) { s.got[made.set] = append(s.got[made.set], known) }
+		last = func(operand) step {
+			return func(s *decisionState) { s.got[made.set] = append(s.got[made.set], known) }
+		}
 	}
-	made.compiledRule = compiledRule{size: c.size, run: chain(append(links, more...), last)}
+	if made.compiledRule, ok = h.newBody(rule).rule(nil, rule.Body, rule.Head.Key, last); !ok {
+		return made, false
+	}
 	if len(readsOf(h.rules.compiler, []*ast.Rule{rule})) > 0 {
 		return made, true
 	}
@@ -151,18 +145,9 @@ func (r *ruleset) adds(set string, of operand) step {
 	}
 }
 
-// maxLong bounds the bytes that compiled rules can read in comparisons, which
-// are not charged. Topdown evaluates a policy that reads long arguments in many
-// rules.
-const maxLong = 32 << 20
-
 // ask returns the elements of the compiled rules. It returns false if one of
-// them is unsure, or if the request is too long for them.
+// them is unsure.
 func (c *compiledRules) ask(s *decisionState) (setElements, bool) {
-	//mutant:check
-	if c.long > 0 && longBytes(&s.request) > maxLong/c.long {
-		return nil, false
-	}
 	s.got = make(setElements, len(c.fixed)+4)
 	for set, list := range c.fixed {
 		s.got[set] = slices.Clip(list)
@@ -178,24 +163,6 @@ func (c *compiledRules) ask(s *decisionState) (setElements, bool) {
 		}
 	}
 	return s.got, true
-}
-
-// longBytes returns about how many bytes the parts of a request have that can be
-// long.
-func longBytes(r *perm.Request) int {
-	const each = 256 // of an entry whose parts are short
-	n := len(r.Call.Args) + len(r.Output) + each*(len(r.Changes)+r.Session.Tools.Len()+len(r.Session.Recent)+len(r.Call.URLs))
-	for _, list := range [][]string{
-		r.Principal.Roles, r.Principal.Chain, r.Session.Labels, r.Session.Requires, r.Tool.Tags, r.Access.Resource.Segments, r.Access.Resource.Argv,
-	} {
-		for _, text := range list {
-			n += each + len(text)
-		}
-	}
-	if r.Call.Script != nil {
-		n += len(scriptOf(r))
-	}
-	return n
 }
 
 // order sorts the elements of a set, each once: rows of a table can give a rule
@@ -263,7 +230,7 @@ func (r *ruleset) withCompiled(names []string, list []inputField) (*ruleset, err
 
 // compiledFor returns the compiled rules of the sets of a purpose.
 func (r *ruleset) compiledFor(purpose perm.Purpose, names []string, made map[*ast.Rule]privateRule, h *helpers) *compiledRules {
-	c := &compiledRules{rules: ruleIndex{all: h.all}, fixed: setElements{}, long: h.long}
+	c := &compiledRules{rules: ruleIndex{all: h.all}, fixed: setElements{}}
 	for _, name := range names {
 		for _, rule := range r.compiler.Modules[name].Rules {
 			one, ok := made[rule]

@@ -18,7 +18,7 @@ import (
 func compiledEngine(rules ...string) (*rego.Engine, error) {
 	return rego.New(rego.Options{
 		Modules: map[string]string{"p.rego": ruleHead + strings.Join(rules, "")},
-		Data:    map[string]any{"table": map[string]any{"a": 1, "b": 2}}, Timeout: longTimeout, CacheSize: -1,
+		Data:    map[string]any{"table": map[string]any{"a": 1, "b": 2}, "list": []any{"a", "b"}}, Timeout: longTimeout, CacheSize: -1,
 	})
 }
 

@@ -66,7 +66,7 @@ func termCondition(name string, a, b operand) condition {
 	}
 	return func(s *decisionState) bool {
 		x, y := a.term(s), b.term(s)
-		return x != nil && y != nil && s.charge(sizeOf(x)+sizeOf(y)) && compare(s, x, y)
+		return x != nil && y != nil && s.charge(a.sizeOf(x)+b.sizeOf(y)) && compare(s, x, y)
 	}
 }
 

@@ -66,19 +66,7 @@ func (s *decisionState) release() {
 }
 
 // maxKept bounds the terms that a state of the pool has room for.
-const maxKept = 4 << 10
-
-// maxTaken bounds the work of compiled rules in one decision: iterations, calls,
-// and a unit for each 256 bytes that a call reads. They know no deadline, so
-// topdown, which does, decides what takes more.
-const maxTaken = 1 << 16
-
-// charge counts work, and reports whether the compiled rules may go on.
-func (s *decisionState) charge(bytes int) bool {
-	s.taken += 1 + bytes>>8
-	s.unsure = s.unsure || s.taken > maxTaken
-	return !s.unsure
-}
+const maxKept = 512
 
 // query runs a body. What it found begins at mark, and drop returns it.
 func (s *decisionState) query(run step) (mark int) {
@@ -96,22 +84,6 @@ func (s *decisionState) drop(mark int) []*ast.Term {
 
 // hit ends a query that only asks whether there is a result.
 func (s *decisionState) hit() { s.found = append(s.found, ast.InternedTerm(true)) }
-
-// only returns the single value of what was found, or the preset one. Rules that
-// contradict each other are an error, which topdown reports.
-func (s *decisionState) only(found []*ast.Term, preset *ast.Term) *ast.Term {
-	if len(found) == 0 {
-		return preset
-	}
-	for _, t := range found[1:] {
-		//mutant:check
-		if !t.Equal(found[0]) || t.String() != found[0].String() { // topdown tells which of two spellings counts: 1 or 1.0
-			s.unsure = true
-			return nil
-		}
-	}
-	return found[0]
-}
 
 // grow makes room for n slots.
 func (s *decisionState) grow(n int) {

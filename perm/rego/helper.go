@@ -16,7 +16,6 @@ type helpers struct {
 	all       *plan // every part of the input
 	documents map[string]*helperDocument
 	functions map[string]*helperFunction
-	long      int // how often the rules read a place that can be long
 }
 
 func newHelpers(r *ruleset, list []inputField) *helpers {
@@ -92,6 +91,7 @@ func (h *helpers) documentOf(ref ast.Ref) *helperDocument {
 	}
 	h.documents[name] = nil
 	rules := h.rules.compiler.GetRulesExact(ref)
+	//mutant:check
 	if !h.whole(ref, rules) {
 		return nil
 	}
@@ -102,8 +102,7 @@ func (h *helpers) documentOf(ref ast.Ref) *helperDocument {
 	}
 	d = &helperDocument{number: len(h.documents), set: rules[0].Head.Key != nil, rules: ruleIndex{all: h.all}}
 	for _, rule := range rules {
-		//mutant:check
-		if !plainRule(rule) || (rule.Head.Key != nil) != d.set || len(rule.Head.Args) > 0 {
+		if (rule.Head.Key != nil) != d.set || len(rule.Head.Args) > 0 {
 			return nil
 		}
 		if rule.Default {
@@ -116,9 +115,11 @@ func (h *helpers) documentOf(ref ast.Ref) *helperDocument {
 		if d.set {
 			head = rule.Head.Key
 		}
-		if !h.add(&d.rules, rule, head, h.newBody()) {
+		made, ok := h.newBody(rule).rule(nil, rule.Body, head, operand.adds)
+		if !ok {
 			return nil
 		}
+		d.rules.add(rule, made)
 	}
 	d.value = operand{term: d.term}
 	h.documents[name] = d
@@ -137,19 +138,6 @@ func plainRule(rule *ast.Rule) bool {
 	return rule.Else == nil && len(rule.Head.Reference) == 1 && (rule.Head.Key == nil || rule.Head.Value == nil)
 }
 
-// add compiles a rule that adds the value of its head to what is found.
-func (h *helpers) add(to *ruleIndex, rule *ast.Rule, head *ast.Term, c *bodyCompiler) bool {
-	links, ok := c.body(rule.Body)
-	if !ok {
-		return false
-	}
-	of, more, ok := c.value(head)
-	if ok {
-		to.add(rule, compiledRule{size: c.size, run: chain(append(links, more...), of.found)})
-	}
-	return ok
-}
-
 // constant returns the value of rules that read nothing of the input, or nil.
 func (h *helpers) constant(ref ast.Ref, rules []*ast.Rule) *ast.Term {
 	//mutant:check
@@ -161,12 +149,12 @@ func (h *helpers) constant(ref ast.Ref, rules []*ast.Rule) *ast.Term {
 			return nil
 		}
 	}
-	const name = "value"
+	const name, most = "value", DefaultSteps / 10 // a tenth of a second, when the policy is loaded
 	body, err := h.rules.compiler.QueryCompiler().Compile(ast.NewBody(ast.Equality.Expr(ast.VarTerm(name), ast.NewTerm(ref))))
 	if err != nil {
 		return nil
 	}
-	results, err := h.rules.topdown(context.Background(), body, ast.ObjectTerm(), &steps{most: DefaultSteps}, nil)
+	results, err := h.rules.topdown(context.Background(), body, ast.ObjectTerm(), &steps{most: most}, nil)
 	if err != nil || len(results) != 1 {
 		return nil
 	}
@@ -184,7 +172,7 @@ func (d *helperDocument) term(s *decisionState) *ast.Term {
 	mark := s.query(d.rules.run)
 	var value *ast.Term
 	if found := s.drop(mark); d.set {
-		value = ast.SetTerm(found...)
+		value = s.setOf(found)
 	} else {
 		value = s.only(found, d.preset)
 	}
@@ -209,31 +197,26 @@ func (h *helpers) function(ref ast.Ref) *helperFunction {
 	}
 	h.functions[name] = nil
 	rules := h.rules.compiler.GetRulesExact(ref)
-	if len(rules) == 0 {
+	if len(rules) == 0 || !h.whole(ref, rules) {
 		return nil
 	}
 	f = &helperFunction{args: len(rules[0].Head.Args)}
 	for _, rule := range rules {
-		//mutant:check
-		if !plainRule(rule) || rule.Default || rule.Head.Key != nil || len(rule.Head.Args) != f.args {
+		if rule.Default || rule.Head.Key != nil || len(rule.Head.Args) != f.args {
 			return nil
 		}
-		c := h.newBody()
+		c := h.newBody(rule)
 		c.size = f.args
 		params, ok := c.parameters(rule.Head.Args)
 		if !ok {
 			return nil
 		}
-		links, ok := c.body(rule.Body)
+		made, ok := c.rule(params, rule.Body, rule.Head.Value, operand.adds)
 		if !ok {
 			return nil
 		}
-		of, more, ok := c.value(rule.Head.Value)
-		if !ok {
-			return nil
-		}
-		f.rules = append(f.rules, compiledRule{size: c.size, run: chain(append(append(params, links...), more...), of.found)})
-		f.size = max(f.size, c.size)
+		f.rules = append(f.rules, made)
+		f.size = max(f.size, made.size)
 	}
 	h.functions[name] = f
 	return f

@@ -9,6 +9,7 @@ type operand struct {
 	text  func(*decisionState) (s string, there bool) // nil: no text, or one inside a larger part
 	list  func(*decisionState) (list []string, there bool)
 	fixed bool // the same during a decision, and found at once
+	size  int  // of a constant, as sizeOf gives it; 0: not known before the decision
 }
 
 // there reports whether the operand is defined.
@@ -44,7 +45,7 @@ func slotOperand(at int) operand {
 }
 
 func fixedOperand(t *ast.Term) operand {
-	o := operand{term: func(*decisionState) *ast.Term { return t }, fixed: true}
+	o := operand{term: func(*decisionState) *ast.Term { return t }, fixed: true, size: max(1, sizeOf(t))}
 	if text, ok := t.Value.(ast.String); ok {
 		o.text = func(*decisionState) (string, bool) { return string(text), true }
 	}
@@ -80,12 +81,12 @@ func (c *bodyCompiler) value(t *ast.Term) (operand, []link, bool) {
 	case ast.Ref:
 		return c.reference(v)
 	case *ast.ArrayComprehension:
-		return c.comprehension(v.Term, v.Body, func(found []*ast.Term) *ast.Term { return ast.ArrayTerm(found...) })
+		return c.comprehension(v.Term, v.Body, (*decisionState).arrayOf)
 	case *ast.SetComprehension:
-		return c.comprehension(v.Term, v.Body, func(found []*ast.Term) *ast.Term { return ast.SetTerm(found...) })
+		return c.comprehension(v.Term, v.Body, (*decisionState).setOf)
 	}
 	if ast.IsConstant(t.Value) {
-		return fixedOperand(t), nil, true
+		return fixedOperand(t), nil, plainNumbers(t)
 	}
 	// Topdown goes over a set or an object with variables as it is written, so it
 	// evaluates them.
@@ -112,30 +113,28 @@ func (c *bodyCompiler) composite(v *ast.Array) (operand, []link, bool) {
 				return nil
 			}
 		}
-		return ast.ArrayTerm(list...)
+		return s.arrayOf(list)
 	}}, links, true
 }
 
 // comprehension compiles [head | body] and {head | body}.
-func (c *bodyCompiler) comprehension(head *ast.Term, body ast.Body, made func([]*ast.Term) *ast.Term) (operand, []link, bool) {
-	in := c.inner()
-	links, ok := in.body(body)
-	if !ok {
-		return operand{}, nil, false
-	}
-	of, more, ok := in.value(head)
+func (c *bodyCompiler) comprehension(head *ast.Term, body ast.Body, made func(*decisionState, []*ast.Term) *ast.Term) (operand, []link, bool) {
+	in := c.inner(body)
+	rule, ok := in.rule(nil, body, head, operand.adds)
 	c.size = max(c.size, in.size)
-	run := chain(append(links, more...), of.found)
 	return operand{term: func(s *decisionState) *ast.Term {
-		mark := s.query(run)
-		return made(append([]*ast.Term{}, s.drop(mark)...))
+		mark := s.query(rule.run)
+		return made(s, s.drop(mark))
 	}}, nil, ok
 }
 
-// found adds the value of the operand to what the innermost query finds.
-func (o operand) found(s *decisionState) {
-	if t := o.term(s); t != nil {
-		s.found = append(s.found, t)
+// adds returns the step that adds the value of the operand to what the innermost
+// query finds.
+func (o operand) adds() step {
+	return func(s *decisionState) {
+		if t := o.term(s); t != nil {
+			s.found = append(s.found, t)
+		}
 	}
 }
 

@@ -73,8 +73,12 @@ func (m ruleMaker) simple() string {
 
 // helper returns a condition about what other rules define.
 func (m ruleMaker) helper() string {
-	if m.IntN(3) == 0 { // those that contradict each other, or hold for one argument
+	if m.IntN(2) == 0 { // those that contradict each other, or hold for one argument
 		text := m.one("input.tool.name", "input.tool.version", "input.access.resource.root", "input.access.resource.path", "input.call.args.n")
+		if m.IntN(2) == 0 { // those that topdown reads in its own way
+			return m.one("parts.c == 2", "parts[input.tool.name]", "not parts.c", `"a" in listed`, `"b" in listed`, "over({input.tool.name, input.tool.version}) == 1",
+				"count([1 | some _ in {"+text+", "+text+"}]) == 2", "data.list["+text+"]", `data.list["1"] == "b"`, "data.list[1] == "+text)
+		}
 		return m.one("clash("+text+")", "clash("+text+") == 2", "only_b("+text+")", "not only_b("+text+")", "chosen == \"b\"", "kind == \"b\"", "picky("+text+") == \"b\"", "fallen("+text+") == \"b\"", "count([k | some k; names[k] == "+text+"; k == "+text+"]) == 1", "twice("+text+") == [\"a\", \"a\"]")
 	}
 	return m.one(
@@ -232,6 +236,16 @@ constant := concat("/", ["a", "b"])
 clash(x) := 1 if x == "a"
 
 clash(x) := 2 if startswith(x, "a")
+
+parts[x] := 1 if some x in ["a", "b"]
+
+parts.c := 2 if input.tool.name == "a"
+
+default listed := {y | some y in ["a"]}
+
+listed := {"b"} if input.call.declared
+
+over(s) := count([1 | some _ in s])
 
 failing := to_number("x")
 

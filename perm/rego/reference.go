@@ -22,7 +22,13 @@ func (c *bodyCompiler) reference(ref ast.Ref) (operand, []link, bool) {
 			return operand{}, nil, false
 		}
 		from := of
-		of = operand{term: func(s *decisionState) *ast.Term { return elementOf(from.term(s), key.term(s)) }}
+		of = operand{term: func(s *decisionState) *ast.Term {
+			list, at := from.term(s), key.term(s)
+			if at == nil || !s.charge(hashed(at)) {
+				return nil
+			}
+			return elementOf(list, at)
+		}}
 	}
 	return of, links, true
 }
@@ -34,9 +40,6 @@ func (c *bodyCompiler) head(ref ast.Ref) (of operand, rest []*ast.Term, ok bool)
 		n := 1
 		for n < len(ref) && ast.IsScalar(ref[n].Value) {
 			n++
-		}
-		if !isText(ref) {
-			c.long++
 		}
 		return placeOf(c.all, ref[1:n]), ref[n:], true
 	case ref[0].Equal(ast.DefaultRootDocument):
