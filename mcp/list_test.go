@@ -69,6 +69,24 @@ func TestToolsChanged(t *testing.T) {
 }
 
 // TestListPages reads a long list in pages: each visible tool once, in order. A
+// TestListedToolIsReplaced checks that a list has the description of the tool
+// that has a name now, and not of an earlier one.
+func TestListedToolIsReplaced(t *testing.T) {
+	h := newServerSetup(t, mcp.Options{})
+	cs := h.client("2025-06-18", nil) // clients of later revisions reuse a list
+	for _, text := range []string{"Looks at one thing.", "Looks at another thing.", "Looks at one thing."} {
+		made, err := tool.Create("look", text, func(_ context.Context, in string) (string, error) { return in, nil }, tool.Pure())
+		require.NoError(t, err)
+		require.NoError(t, h.rt.SetTools(made))
+		for range 2 {
+			r, err := cs.ListTools(t.Context(), nil)
+			require.NoError(t, err)
+			require.Equal(t, "look", r.Tools[0].Name)
+			require.Equal(t, text, r.Tools[0].Description)
+		}
+	}
+}
+
 // page asks the policy only about the tools that can be on it, and one more.
 func TestListPages(t *testing.T) {
 	var want []string
