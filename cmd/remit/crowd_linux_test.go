@@ -134,10 +134,16 @@ func (c *clientGroup) at(name string) string { return filepath.Join(c.dir, name)
 
 // flags are those of any command of the crowd's server.
 func (c *clientGroup) flags() []string {
-	f := []string{"--workspace", c.at("ws"), "--state", c.at("state"), "--policy", c.at("own.rego")}
+	f := append(c.sessionFlags(), "--policy", c.at("own.rego"))
 	for _, name := range []string{"workspace", "lib"} {
 		f = append(f, "--policy", filepath.Join("..", "..", "policies", name))
 	}
+	return f
+}
+
+// sessionFlags are those that decide what a session holds.
+func (c *clientGroup) sessionFlags() []string {
+	f := []string{"--workspace", c.at("ws"), "--state", c.at("state")}
 	if c.through == "gateway" {
 		f = append(f, "--config", c.at("gateway.json"))
 	}
@@ -156,7 +162,7 @@ func (c *clientGroup) tokens(n int) {
 	cmd := &cobra.Command{}
 	serve.AddSessionFlags(a, cmd, f)
 	f.OnAsk = "deny" // nothing is asked here
-	require.NoError(c.t, cmd.ParseFlags(c.flags()))
+	require.NoError(c.t, cmd.ParseFlags(c.sessionFlags()))
 	require.NoError(c.t, f.Check())
 	rt, err := startup.Open(c.t.Context(), a, f)
 	require.NoError(c.t, err, "%s", &errs)

@@ -115,7 +115,7 @@ func newLoad(t *testing.T, clients int, pause time.Duration) *load {
 	require.NoError(t, os.Mkdir(l.at("ws"), 0o755))
 	require.NoError(t, os.WriteFile(l.at("gateway.json"), config, 0o600))
 	require.NoError(t, os.WriteFile(l.at("allow.rego"), []byte("package remit\n\nallow contains \"all\" if true\n"), 0o600))
-	l.flags = []string{"--workspace", l.at("ws"), "--state", l.at("state"), "--policy", l.at("allow.rego"), "--config", l.at("gateway.json")}
+	l.flags = []string{"--workspace", l.at("ws"), "--state", l.at("state"), "--config", l.at("gateway.json"), "--policy", l.at("allow.rego")}
 	l.sessions(clients, pause)
 	return l
 }
@@ -127,7 +127,7 @@ func (l *load) sessions(clients int, pause time.Duration) {
 	cmd := &cobra.Command{}
 	serve.AddSessionFlags(a, cmd, f)
 	f.OnAsk = "deny" // nothing is asked here
-	require.NoError(l.t, cmd.ParseFlags(l.flags))
+	require.NoError(l.t, cmd.ParseFlags(l.flags[:6])) // a session holds nothing of the policy
 	require.NoError(l.t, f.Check())
 	rt, err := startup.Open(l.t.Context(), a, f)
 	require.NoError(l.t, err, "%s", &errs)

@@ -145,6 +145,51 @@ func TestServeHTTP(t *testing.T) {
 	require.NoError(t, second.Wait())
 }
 
+// TestServeClaimTimeout: the flag holds for each client of a server, also over HTTP.
+func TestServeClaimTimeout(t *testing.T) {
+	remit := build(t)
+	workspace, state := testPlace(t)
+	server, url, token := startHTTP(t, remit, "--workspace", workspace, "--state", state, "--claim-timeout", "30ms")
+	cs := joinAs(t, revisions[0], overHTTP(url, token))
+	begun, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "txn_begin", Arguments: map[string]any{}})
+	require.NoError(t, err)
+	open, _ := begun.StructuredContent.(map[string]any)
+	_, err = cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "file_write", Arguments: map[string]any{"path": "a.txt", "content": "1"}, Meta: sdk.Meta{"remit.dev/txn": open["txn"]}})
+	require.NoError(t, err)
+	late, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "file_write", Arguments: map[string]any{"path": "a.txt", "content": "2"}})
+	require.NoError(t, err)
+	said, err := json.Marshal(late)
+	require.NoError(t, err)
+	require.Contains(t, string(said), "which did not happen within 30ms")
+	require.NoError(t, cs.Close())
+	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, server.Wait())
+}
+
+// TestTokenMaxCalls: a token that is made for two calls starts two, also after a restart of the server.
+func TestTokenMaxCalls(t *testing.T) {
+	remit := build(t)
+	workspace, state := testPlace(t)
+	place := []string{"--workspace", workspace, "--state", state}
+	token, err := exec.Command(remit, append([]string{"token", "--principal", "painter", "--max-calls", "2"}, place...)...).Output()
+	require.NoError(t, err)
+	for n, name := range []string{"a.txt", "b.txt", "c.txt"} {
+		server, url, _ := startHTTP(t, remit, place...)
+		cs := joinAs(t, revisions[0], overHTTP(url, strings.TrimSpace(string(token))))
+		r, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: "file_write", Arguments: map[string]any{"path": name, "content": "hi"}})
+		require.NoError(t, err)
+		said, err := json.Marshal(r)
+		require.NoError(t, err)
+		require.Equal(t, n == 2, r.IsError, "%s", said)
+		_ = cs.Close()
+		require.NoError(t, server.Process.Signal(syscall.SIGTERM))
+		require.NoError(t, server.Wait())
+	}
+	out, err := exec.Command(remit, append([]string{"token", "--principal", "painter", "--max-calls", "-1"}, place...)...).CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "--max-calls")
+}
+
 func joinAs(t *testing.T, revision string, transport sdk.Transport) *sdk.ClientSession {
 	t.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})

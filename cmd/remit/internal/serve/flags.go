@@ -22,23 +22,27 @@ type serveFlags struct {
 	noTransactions bool
 }
 
-// AddSessionFlags adds the flags of a command that opens a session for later
-// calls.
+// AddSessionFlags adds the flags that decide what a new session holds.
 func AddSessionFlags(a *cli.App, cmd *cobra.Command, f *startup.Flags) {
 	state.AddFlags(cmd, &f.Workspace)
 	state.AddDatabaseFlag(cmd, &f.Workspace)
 	state.AddServiceFlags(cmd, &f.Services)
 	state.AddDeclarationFlags(cmd, &f.Declared)
-	startup.AddSandboxFlag(cmd, &f.Workspace)
-	startup.AddLimitFlags(cmd, &f.Limits)
 	upstream.AddFlag(cmd, &f.Upstreams)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.Roots, "root", nil, "another root for calls, as `NAME=DIR`")
-	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`: a .rego file, a folder of such files, or builtin:PACK (default: the workspace policy)")
 	flags.StringVar(&f.As, "principal", "agent", "`ID` of the principal: the agent or person that makes the calls")
 	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of the principal")
-	flags.DurationVar(&f.ClaimTimeout, "claim-timeout", 0, "`TIME` for which a call waits for a file that another open transaction claims, such as 30s (default: the call fails immediately and names that transaction)")
 	f.AtEnd = "commit"
+}
+
+// addCallFlags adds the flags that decide how the calls of a server run.
+func addCallFlags(cmd *cobra.Command, f *startup.Flags) {
+	startup.AddSandboxFlag(cmd, &f.Workspace)
+	startup.AddLimitFlags(cmd, &f.Limits)
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`: a .rego file, a folder of such files, or builtin:PACK (default: the workspace policy)")
+	flags.DurationVar(&f.ClaimTimeout, "claim-timeout", 0, "`TIME` for which a call waits for a file that another open transaction claims, such as 30s (default: the call fails immediately and names that transaction)")
 }
 
 func (f *serveFlags) checkServe(changed func(string) bool) error {

@@ -43,6 +43,7 @@ func Command(a *cli.App) *cobra.Command {
 		},
 	}
 	AddSessionFlags(a, cmd, &f.Flags)
+	addCallFlags(cmd, &f.Flags)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.Upstreams.Strict, "quarantine-new", false, "with --config: also quarantine the definitions of a server's first start")
 	flags.StringVar(&f.http, "http", "", "listen for HTTP on `ADDR`, such as 127.0.0.1:8321, with the path /mcp; port 0 selects a free port")

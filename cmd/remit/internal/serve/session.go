@@ -42,7 +42,7 @@ func openSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *startup.
 
 // NewSession opens a session of an MCP client.
 func NewSession(ctx context.Context, rt *agent.Runtime, f *startup.Flags, bounds ...agent.SessionOption) (*agent.Session, error) {
-	opts := append(bounds, agent.ClaimTimeout(f.ClaimTimeout), agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
+	opts := append(bounds, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 	return rt.Session(ctx, perm.Principal{ID: f.As, Roles: f.Roles}, opts...)
 }
 

@@ -21,12 +21,14 @@ func TokenCommand(a *cli.App) *cobra.Command {
 	var f startup.Flags
 	var file string
 	var span time.Duration
+	var calls int
 	cmd := &cobra.Command{
 		Use: "token --principal ID [--role R]… [flags]", Short: "Create a session for a client of remit serve --http, and print its token",
 		Long: "Creates a session, and writes its token to standard output, or to a file that only you can read. A client of remit\n" +
-			"serve --http with this token acts as --principal. Use the same roots and tool files as the server: the session holds\n" +
-			"what existed at its creation, and never more than the server has. Without --config, it holds the MCP servers of the\n" +
-			"gateway that the state folder served last. The session ends after --for; remit grants revoke ends it earlier.",
+			"serve --http with this token acts as --principal. Use the same roots, databases, services, secrets and tool files as\n" +
+			"the server: the session holds what existed at its creation, and never more than the server has. Without --config, it\n" +
+			"holds the MCP servers of the gateway that the state folder served last. The policy and the other flags of the server\n" +
+			"apply to its calls. The session ends after --for or --max-calls; remit grants revoke ends it earlier.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !cmd.Flags().Changed("principal") {
@@ -37,6 +39,9 @@ func TokenCommand(a *cli.App) *cobra.Command {
 			}
 			if span < 0 {
 				return cli.UsageProblem(fmt.Sprintf("--for %s is over before it begins", span))
+			}
+			if calls < 0 {
+				return cli.UsageProblem(fmt.Sprintf("--max-calls %d is less than none; 0 is any number", calls))
 			}
 			if err := f.Check(); err != nil {
 				return err
@@ -55,6 +60,9 @@ func TokenCommand(a *cli.App) *cobra.Command {
 			if span > 0 {
 				made.Expires = time.Now().Add(span).UTC().Truncate(time.Second)
 				bounds = append(bounds, agent.Expires(made.Expires))
+			}
+			if calls > 0 {
+				bounds = append(bounds, agent.MaxUses(calls))
 			}
 			s, err := NewSession(cmd.Context(), rt.Runtime, &f, bounds...)
 			if err != nil {
@@ -75,6 +83,7 @@ func TokenCommand(a *cli.App) *cobra.Command {
 	AddSessionFlags(a, cmd, &f)
 	cmd.Flags().StringVar(&file, "out", "", "write the token to a new `FILE` that only you can read")
 	cmd.Flags().DurationVar(&span, "for", defaultTokenTime, "`TIME` until the token expires, such as 8h; 0: never")
+	cmd.Flags().IntVar(&calls, "max-calls", 0, "maximum number of calls, `N`, that can start with the token, counted on the journal (default: no limit)")
 	cmd.Flags().BoolVar(&f.JSON, "json", false, "write one JSON object")
 	return cmd
 }

@@ -102,9 +102,11 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 	if f.OnAsk == "wait" {
 		opts = append(opts, agent.SuspendForApproval(), agent.OnWaiting(tell.Show))
 	}
+	limits := tool.Limits{ClaimTimeout: f.ClaimTimeout}
 	if f.OnAsk == "prompt" { // the user at the terminal ends the wait, without a clock
-		opts = append(opts, agent.Limits(tool.Limits{Answer: approval.PromptTimeout}))
+		limits.Answer = approval.PromptTimeout
 	}
+	opts = append(opts, agent.Limits(limits))
 	rt, err := New(a, journal, opts...)
 	if err == nil && f.Retain != nil {
 		err = rt.Retain(*f.Retain)

@@ -23,7 +23,7 @@ const maxToken = 1 << 10
 // the session file holds.
 func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (*agent.Session, error) {
 	who := perm.Principal{ID: f.As, Roles: f.Roles}
-	how := []agent.SessionOption{agent.ClaimTimeout(f.ClaimTimeout), agent.UserURLs(f.UserTexts...)}
+	how := []agent.SessionOption{agent.UserURLs(f.UserTexts...)}
 	if f.SessionFile == "" {
 		return rt.Session(ctx, who, how...)
 	}
@@ -38,7 +38,7 @@ func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (
 	if err != nil {
 		return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q cannot be read", f.SessionFile), Why: cli.PlainError(err)}
 	}
-	s, err := rt.ResumeSession(ctx, token, agent.ClaimTimeout(f.ClaimTimeout), agent.UserURLs(f.UserTexts...))
+	s, err := rt.ResumeSession(ctx, token, how...)
 	switch {
 	case errors.Is(err, agent.ErrUnknownToken):
 		return nil, &cli.Problem{
