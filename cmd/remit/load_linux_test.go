@@ -126,7 +126,7 @@ func (l *load) sessions(clients int, pause time.Duration) {
 	a, f := cli.NewApp(testEnv(nil, io.Discard, &errs)), &startup.Flags{}
 	cmd := &cobra.Command{}
 	serve.AddSessionFlags(a, cmd, f)
-	f.OnAsk = "deny" // nothing is asked here
+	f.OnAsk = "deny"                                  // nothing is asked here
 	require.NoError(l.t, cmd.ParseFlags(l.flags[:6])) // a session holds nothing of the policy
 	require.NoError(l.t, f.Check())
 	rt, err := startup.Open(l.t.Context(), a, f)
