@@ -157,12 +157,23 @@ func (c *bodyCompiler) unify(a, b *ast.Term) ([]link, bool) {
 		return nil, false
 	}
 	if of.fixed {
-		c.locals[v] = of
-		return append(links, when(of.there)), true
+		return append(links, when(of.there)), c.bind(v, of)
 	}
 	at := c.slot()
-	c.locals[v] = slotOperand(at)
-	return append(links, assign(at, of)), true
+	return append(links, assign(at, of)), c.bind(v, slotOperand(at))
+}
+
+// bind gives a variable its value. It returns false if the variable has one
+// already, as k has in o[k] = k once the reference is compiled: the two values
+// must then be equal, which topdown finds out.
+func (c *bodyCompiler) bind(v ast.Var, of operand) bool {
+	_, known := c.locals[v]
+	//mutant:check
+	if known {
+		return false
+	}
+	c.locals[v] = of
+	return true
 }
 
 // assign sets a variable of the frame.

@@ -46,8 +46,7 @@ func (c *bodyCompiler) result(links []link, out []*ast.Term, of func(*decisionSt
 	at := c.slot()
 	links = append(links, assign(at, operand{term: of}))
 	if v, free := c.free(out[0]); free {
-		c.locals[v] = slotOperand(at)
-		return links, true
+		return links, c.bind(v, slotOperand(at))
 	}
 	want, more, ok := c.value(out[0])
 	return append(append(links, more...), when(termCondition("eq", slotOperand(at), want))), ok

@@ -141,6 +141,20 @@ hint contains "y" if count([1 | some e in {input.tool.name, input.tool.name}]) =
 		`hint contains "x" if not data.names[input.call.args.c]
 hint contains "y" if data.names[input.call.args.c]
 hint contains k if { some k in ["1", "+1", "7"]; data.names[k] }`,
+		`hint contains "x" if { some k; input.call.args.own[k] == k }
+hint contains "y" if { some k; k = input.call.args.own[k] }
+hint contains "z" if { some i; i == input.call.args.nums[i] }`,
+		`same if { some k; input.call.args.own[k] == k }
+hint contains "x" if not same
+hint contains "y" if same`,
+		`f(o) if { some k; o[k] == k }
+hint contains "x" if f(input.call.args.own)
+hint contains "y" if { count([k | input.call.args.own[k] == k]) > 0 }
+hint contains "z" if { "a" in {k | some k; input.call.args.own[k] = k} }`,
+		`owners := {"a": "b", "b": "c"}
+hint contains "x" if { owners[k] == k; input.tool.name }
+hint contains "y" if { some i; i = [input.call.args.nums[i]] }
+hint contains "z" if { some i; i = input.call.args.deep[_][i] }`,
 		`hint contains "x" if { some k; data.rows[k].y == input.tool.name }
 hint contains k if { some k, _ in data.rows; not data.rows[k].y }`,
 	}
@@ -159,7 +173,7 @@ func TestFormsAgainstOPA(t *testing.T) {
 	r := request()
 	r.Access.Resource.Segments, r.Access.Resource.Path, r.Access.Resource.Root = []string{"a", "b", "c"}, "a/b/c", "workspace"
 	r.Principal.Roles, r.Tool.Name, r.Txn.Calls = []string{"a", "b"}, "t", 2
-	r.Call.Args = json.RawMessage(`{"a":1,"same":"same","f":false,"t":true,"null":null,"zero":0,"nums":[1,2,3],"pair":["p","q"],"deep":{"x":"dx"},"list":["a"],"c":"1"}`)
+	r.Call.Args = json.RawMessage(`{"a":1,"same":"same","f":false,"t":true,"null":null,"zero":0,"nums":[1,2,3],"pair":["p","q"],"deep":{"x":"dx"},"list":["a"],"c":"1","own":{"a":"b","b":"a"}}`)
 	requests := []perm.Request{r}
 	for _, r := range randomRequests(rand.New(rand.NewPCG(3, 4)), 40) {
 		if _, err := json.Marshal(r); err == nil { // the checker needs the JSON

@@ -227,7 +227,7 @@ func (c *bodyCompiler) parameters(args ast.Args) (links []link, ok bool) {
 	for i, arg := range args {
 		given := slotOperand(i)
 		if v, free := c.free(arg); free {
-			c.locals[v] = given
+			c.bind(v, given)
 			continue
 		}
 		want, more, ok := c.value(arg)

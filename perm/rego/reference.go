@@ -14,7 +14,8 @@ func (c *bodyCompiler) reference(ref ast.Ref) (operand, []link, bool) {
 		if v, free := c.free(part); free {
 			key, value := c.slot(), c.slot()
 			links = append(links, each(of, key, value))
-			c.locals[v], of = slotOperand(key), slotOperand(value)
+			c.bind(v, slotOperand(key))
+			of = slotOperand(value)
 			continue
 		}
 		key, more, ok := c.value(part)
