@@ -16,6 +16,11 @@ func (m *modules) checkShape() error {
 		mod := m.parsed[name]
 		found.checkPackage(mod)
 		for _, rule := range mod.Rules {
+			found.checkNesting(rule)
+			if strings.HasPrefix(headName(rule), privatePrefix) {
+				found.add(spot(rule.Loc()), "choose another name", "names that begin with %s are taken", privatePrefix)
+				continue
+			}
 			if inRemit(mod) && found.checkRule(rule) {
 				sets++
 			}
@@ -57,8 +62,6 @@ func (p *problems) checkPackage(mod *ast.Module) {
 func (p *problems) checkRule(rule *ast.Rule) bool {
 	name := headName(rule)
 	switch {
-	case len(name) >= len(privatePrefix) && name[:len(privatePrefix)] == privatePrefix:
-		p.add(spot(rule.Loc()), "choose another name", "names that begin with %s are taken", privatePrefix)
 	case !isSet(name):
 	case rule.Default:
 		p.add(spot(rule.Loc()), "remove the line: where no rule matches the answer is a denial",
@@ -73,6 +76,38 @@ func (p *problems) checkRule(rule *ast.Rule) bool {
 		return true
 	}
 	return false
+}
+
+// maxNesting bounds how deep comprehensions and every can be nested. The time
+// that OPA takes to compile them grows about threefold with each level.
+const maxNesting = 8
+
+// checkNesting reports a rule whose bodies are nested too deep.
+func (p *problems) checkNesting(rule *ast.Rule) {
+	if depth := nesting(rule); depth > maxNesting {
+		p.add(spot(rule.Loc()), "give the inner ones names of their own, as helper rules",
+			"comprehensions and every are nested %d deep; at most %d are valid", depth, maxNesting)
+	}
+}
+
+// nesting returns how many comprehensions and every are nested in x.
+func nesting(x any) (depth int) {
+	ast.NewGenericVisitor(func(inner any) bool {
+		switch inner := inner.(type) {
+		case *ast.ArrayComprehension:
+			depth = max(depth, 1+nesting(inner.Term), 1+nesting(inner.Body))
+		case *ast.SetComprehension:
+			depth = max(depth, 1+nesting(inner.Term), 1+nesting(inner.Body))
+		case *ast.ObjectComprehension:
+			depth = max(depth, 1+nesting(inner.Key), 1+nesting(inner.Value), 1+nesting(inner.Body))
+		case *ast.Every:
+			depth = max(depth, nesting(inner.Domain), 1+nesting(inner.Body))
+		default:
+			return false
+		}
+		return true
+	}).Walk(x)
+	return depth
 }
 
 // checkElement checks an element that is a constant.

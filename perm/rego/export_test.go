@@ -5,8 +5,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/perm"
 )
@@ -110,4 +112,16 @@ func CompiledAnswer(e *Engine, r perm.Request) (sure, all bool) {
 	}
 	_, sure = q.compiled.ask(s)
 	return sure, len(q.restBody) == 0
+}
+
+// ConstantSteps returns the steps that a load of a policy spends on the values of helpers.
+func ConstantSteps(t *testing.T, text string) int {
+	t.Helper()
+	e, err := New(Options{Modules: map[string]string{"p.rego": text}})
+	require.NoError(t, err)
+	h := newHelpers(e.plain, e.parts)
+	for rule := range e.plain.numbers {
+		h.compileRule(rule)
+	}
+	return allConstantSteps - h.left
 }

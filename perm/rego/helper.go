@@ -16,10 +16,16 @@ type helpers struct {
 	all       *plan // every part of the input
 	documents map[string]*helperDocument
 	functions map[string]*helperFunction
+	left      int // steps for the values that a load computes
 }
 
+// constantSteps bounds what a load spends on the values of helpers that read
+// nothing of the input: about a tenth of a second for one, and a second for all.
+// Topdown computes the others when it decides.
+const constantSteps, allConstantSteps = DefaultSteps / 10, DefaultSteps
+
 func newHelpers(r *ruleset, list []inputField) *helpers {
-	return &helpers{rules: r, all: newPlan(list, []read{{}}), documents: map[string]*helperDocument{}, functions: map[string]*helperFunction{}}
+	return &helpers{rules: r, all: newPlan(list, []read{{}}), documents: map[string]*helperDocument{}, functions: map[string]*helperFunction{}, left: allConstantSteps}
 }
 
 // helperDocument is the value of rules with one name. A decision computes it
@@ -149,12 +155,14 @@ func (h *helpers) constant(ref ast.Ref, rules []*ast.Rule) *ast.Term {
 			return nil
 		}
 	}
-	const name, most = "value", DefaultSteps / 10 // a tenth of a second, when the policy is loaded
+	const name = "value"
+	taken := &steps{most: min(constantSteps, h.left)}
 	body, err := h.rules.compiler.QueryCompiler().Compile(ast.NewBody(ast.Equality.Expr(ast.VarTerm(name), ast.NewTerm(ref))))
 	if err != nil {
 		return nil
 	}
-	results, err := h.rules.topdown(context.Background(), body, ast.ObjectTerm(), &steps{most: most}, nil)
+	results, err := h.rules.topdown(context.Background(), body, ast.ObjectTerm(), taken, nil)
+	h.left -= min(taken.taken, h.left)
 	if err != nil || len(results) != 1 {
 		return nil
 	}

@@ -2,6 +2,8 @@ package rego_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +52,9 @@ func TestLoadProblems(t *testing.T) {
 		{"default", control + "default hold := false", "p.rego:4", "no default", "denial"},
 		{"else", control + "ask := 1 if { false } else := 2", "p.rego:4", "no else", "second rule"},
 		{"private", control + "__remit_deny contains \"x\"", "p.rego:4", "are taken", "another name"},
+		{"private elsewhere", "package other\n__remit_allow contains [0, \"x\"]", "p.rego:2", "are taken", "another name"},
+		{"nested", control + "deny contains \"x\" if { x := " + strings.Repeat("[y | y := ", 9) + "input.tool.name" + strings.Repeat("]", 9) + "; x == [] }", "p.rego:4", "nested 9 deep; at most 8", "helper rules"},
+		{"nested every", control + "deny contains \"x\" if {" + strings.Repeat(" every x in input.principal.roles {", 9) + " x == \"a\" " + strings.Repeat("}", 9) + " }", "p.rego:4", "nested 9 deep", "helper rules"},
 		{"number", control + "deny contains 5", "p.rego:4", "not of type number", "quotes"},
 		{"null", control + "hint contains null", "p.rego:4", "not of type null", "quotes"},
 		{"array", control + "hint contains [\"a\"]", "p.rego:4", "not of type array", "quotes"},
@@ -171,4 +176,19 @@ deny contains "d" if { input.call.argz.path == "x" }
 	_, err = load("package remit\n\ndeny contains \"a\" if lib.changes\n")
 	require.ErrorAs(t, err, &bad)
 	require.Len(t, bad.Problems, 1)
+}
+
+// TestConstantsOfALoad: what a load spends on helpers that read nothing of the input is bounded for all of them together.
+func TestConstantsOfALoad(t *testing.T) {
+	heavy := func(n int) string {
+		text := control + "big := numbers.range(1, 2000)\n"
+		for i := range n {
+			text += fmt.Sprintf("h%d if { some i in big; some j in big; i+j == -%d }\ndeny contains \"%d\" if { h%d; input.tool.name == \"a\" }\n", i, i+1, i, i)
+		}
+		return text
+	}
+	few, many := rego.ConstantSteps(t, heavy(3)), rego.ConstantSteps(t, heavy(40))
+	require.Greater(t, few, rego.DefaultSteps/5)
+	require.Less(t, few, rego.DefaultSteps/2)
+	require.Equal(t, rego.DefaultSteps, many)
 }
