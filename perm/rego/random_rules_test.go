@@ -112,7 +112,7 @@ func (m ruleMaker) condition(n int) string {
 	case 9:
 		return fmt.Sprintf("some p%d in pairs\n\tp%d[%s] == %s", n, n, m.one("0", "1"), m.value())
 	case 10:
-		return fmt.Sprintf("some k%d\n\t%s[k%d] == %s", n, m.one("input.call.args", "input.access.resource.segments", "names", "bounds", "data.table", "segments"), n, m.value()) +
+		return fmt.Sprintf("some k%d\n\t%s[k%d] == %s", n, m.one("input.call.args", "input.access.resource.segments", "names", "bounds", "data.table", "segments"), n, m.one(m.value(), fmt.Sprint("k", n))) +
 			m.one("", fmt.Sprintf("\n\tk%d == %s", n, m.value()), fmt.Sprintf("\n\tk%d in names", n))
 	case 11:
 		return fmt.Sprintf("y%d := %s\n\t%s", n, m.one("lower("+m.place()+")", "twice("+m.place()+")", "["+m.place()+"]", "names", "kind"),
