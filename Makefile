@@ -56,7 +56,8 @@ build: ## Build bin/remit, without cgo
 # ALONE is tested without the detector, which finds nothing there. That takes a quarter to a half of the time (a program
 # under the detector is slow to fork), and tests that only sample under the detector then run in full. The tests of other
 # packages cover concurrent use of that code. PROCESSES is tested separately for the same reason: its child processes run
-# without the detector anyway, and it finds nothing in commands that run in sequence.
+# without the detector anyway, and it finds nothing in commands that run in sequence. Both wait for their child processes
+# for much of their time, so they run beside each other.
 # At its end each test binary waits for late reports of the detector: one second by default, and a twentieth of it here.
 # A higher GOGC saves up to a fifth of the time under the detector. vet runs once.
 # .ci/postgres installs PostgreSQL if it is missing, for root; otherwise its tests are skipped with a message.
@@ -70,10 +71,15 @@ test: ## Run everything that must pass: vet, and all tests, with the race detect
 	  [ -n "$$(find "$$mod" -name '*_test.go' | head -n 1)" ] || continue; \
 	  case " $(ADAPTERS) " in *" $$mod "*) with= ;; *) with=$$race ;; esac; \
 	  test="test -vet=off -timeout $(TIMEOUT)"; set -- "$$test $$with ./..."; \
-	  [ "$$mod" != . ] || set -- "$$test $$with -skip $(PROCESSES) $(OTHERS)" "$$test -run $(PROCESSES) ./cmd/remit" "$$test $(ALONE)"; \
+	  [ "$$mod" != . ] || set -- "$$test $$with -skip $(PROCESSES) $(OTHERS)"; \
 	  for cmd in "vet ./..." "$$@"; do \
 	    echo "in $$mod: $(GO) $$cmd"; (cd "$$mod" && $(GO) $$cmd) || status=1; \
 	  done; \
+	  [ "$$mod" = . ] || continue; \
+	  out=$$(mktemp); echo "in .: $(GO) $$test -run $(PROCESSES) ./cmd/remit, beside $(GO) $$test $(ALONE)"; \
+	  $(GO) $$test -run "$(PROCESSES)" ./cmd/remit >"$$out" 2>&1 & beside=$$!; \
+	  $(GO) $$test $(ALONE) || status=1; \
+	  wait $$beside || status=1; cat "$$out"; rm -f "$$out"; \
 	done; exit $$status
 
 # Node.js and the suite come from npm, once, into the user's cache folder; the rest is loopback.

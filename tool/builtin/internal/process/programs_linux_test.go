@@ -177,6 +177,7 @@ func TestProgramsAsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // TestPrograms is that already
 	}
+	t.Parallel() // it waits for a process of its own
 	nobody, err := user.Lookup("nobody")
 	if err != nil {
 		t.Skip("this machine has no account nobody")

@@ -24,6 +24,7 @@ func TestAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		return // this is an ordinary user already
 	}
+	t.Parallel() // it waits for a process of its own
 	dir, err := os.MkdirTemp("", "user")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
