@@ -91,7 +91,7 @@ var (
 	}
 
 	entryMembers = []Member{
-		{"effectClass", "string", "undeclared: the workspace policy denies the call", "pure, reversible, compensable, deferrable or pivot"},
+		{"effectClass", "string", "compensable with compensate, pivot with snapshot, reversible in the sandbox; otherwise undeclared, which the workspace policy denies", "pure, reversible, compensable, deferrable or pivot"},
 		{"needs", "list of objects", "the call itself, call mcp://SERVER/TOOL, which the policy always decides", "accesses of the call"},
 		{"errors", "string", "unknown, unless the call is pure or confined, or its Verify finds nothing", "effect of a call whose result is an error: no_effect or unknown"},
 		{"undo", `object, or "irreversible"`, "no revert", "how the runtime reverts a call"},
