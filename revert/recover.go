@@ -82,9 +82,9 @@ func (r *Reverter) Recover(ctx context.Context) (RecoveryReport, error) {
 			rec.Alive++
 			continue
 		}
-		settled, committing, err := r.recoverTxn(ctx, o.Txn)
+		settled, committing, link, err := r.recoverTxn(ctx, o.Txn)
 		var finished *Finished
-		if err == nil {
+		if err == nil && link {
 			finished, err = r.closeLink(ctx, o.Txn)
 		}
 		if finished != nil {
@@ -127,52 +127,91 @@ func (r *Reverter) ownerAlive(ctx context.Context, owner string) (bool, error) {
 	return r.Journal.Alive(ctx, owner)
 }
 
-func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []RecoveredCall, committing bool, err error) {
-	t, err := r.Load(ctx, id)
+// recoverTxn settles the calls in flight of a transaction, or of those that it
+// reverts or redoes (link). A transaction can have many calls, and most have
+// none in flight: it is read once, and again only before something is written.
+func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []RecoveredCall, committing, link bool, err error) {
+	about, err := subjectOf(ctx, r.Journal, id)
 	if err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
-	committing = t.Committing && !t.Aborting
-	leave, err := r.acquire(t.subjects()[0])
+	leave, err := r.acquire(about)
 	if err != nil {
-		return nil, committing, err
+		return nil, false, false, err
 	}
 	defer leave()
-	if t, err = r.Load(ctx, id); err != nil || t.End != "" { // read again, now that no other goroutine works on it
-		return nil, committing, err
+	t, err := r.Load(ctx, id)
+	if err != nil {
+		return nil, false, false, err
 	}
-	var waiting []*Txn
-	for _, about := range t.subjects() {
-		subject, err := r.Load(ctx, about)
-		if err != nil {
-			return nil, committing, err
-		}
-		if len(subject.InFlight()) > 0 {
-			waiting = append(waiting, subject)
+	link, committing = t.Reverts+t.Redoes != "", t.Committing && !t.Aborting
+	if t.End != "" {
+		return nil, committing, link, nil
+	}
+	waiting := []*Txn{t}
+	if link {
+		if waiting, err = r.subjects(ctx, t); err != nil {
+			return nil, committing, link, err
 		}
 	}
+	waiting = slices.DeleteFunc(waiting, func(t *Txn) bool { return len(t.InFlight()) == 0 })
 	if len(waiting) == 0 {
-		return nil, committing, nil
+		return nil, committing, link, nil
 	}
+	settled, err = r.settleAbandoned(ctx, t, waiting)
+	return settled, committing, link, err
+}
+
+// subjects reads the transactions that a revert or a redo works on.
+func (r *Reverter) subjects(ctx context.Context, link *Txn) (list []*Txn, err error) {
+	for _, id := range link.subjects() {
+		t, err := r.Load(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// subjectOf returns the ID of the transaction that one reverts or redoes, or its
+// own ID, from the record of its beginning alone. Load reports a record that
+// cannot be read.
+func subjectOf(ctx context.Context, j journal.Journal, id string) (string, error) {
+	for e, err := range j.Entries(ctx, journal.Query{Txn: id, Kinds: []record.Kind{record.KindBegun}, Limit: 1}) {
+		if err != nil {
+			return "", err
+		}
+		rec, err := record.Unseal(e)
+		if b, ok := rec.Body.(*record.Begun); err == nil && ok && b.Reverts+b.Redoes != "" {
+			return b.Reverts + b.Redoes, nil
+		}
+	}
+	return id, nil
+}
+
+// settleAbandoned makes this opening the owner of an abandoned transaction, and
+// settles the calls in flight of the waiting ones.
+func (r *Reverter) settleAbandoned(ctx context.Context, t *Txn, waiting []*Txn) (settled []RecoveredCall, err error) {
 	if t.Reverts+t.Redoes == "" && len(t.Named) > 0 {
-		return nil, committing, fmt.Errorf("only the recorded folder of its session shows the outcome of its in-flight calls; a revert here ends them as unknown: %w", ErrOtherFolder)
+		return nil, fmt.Errorf("only the recorded folder of its session shows the outcome of its in-flight calls; a revert here ends them as unknown: %w", ErrOtherFolder)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {
-		return nil, committing, err
+		return nil, err
 	}
 	// From here on no other process writes to it. An owner that was wrongly
 	// reported dead may have until now.
 	if err := r.reload(ctx, waiting); err != nil {
-		return nil, committing, err
+		return nil, err
 	}
 	for _, subject := range waiting {
 		some, err := r.settle(ctx, r.recorder(t).In(t.ID), subject)
 		settled = append(settled, some...)
 		if err != nil {
-			return settled, committing, err
+			return settled, err
 		}
 	}
-	return settled, committing, nil
+	return settled, nil
 }
 
 // closeLink ends an abandoned revert or redo transaction that has nothing left
