@@ -211,3 +211,23 @@ hide contains "another purpose" if not input.call.declared
 	}
 	require.Equal(t, []string{"p.rego:11", "p.rego:8", "p.rego:9"}, places)
 }
+
+// TestHugeNumbersBesideACachedDecision: a request with a number that no decision can read is refused, also if an earlier one differs from
+// it only in that number.
+func TestHugeNumbersBesideACachedDecision(t *testing.T) {
+	e := engine(t, "package remit\n\nallow contains \"x\" if input.call.args.n == 2\n")
+	for _, huge := range []string{"1e99999", "1e-99999", "1e99999999999999999999"} {
+		r := request()
+		r.Call.Args = json.RawMessage(`{"n":2}`)
+		d, err := e.Decide(context.Background(), r)
+		require.NoError(t, err)
+		require.Equal(t, perm.Allow, d.Effect())
+		r.Call.Args = json.RawMessage(`{"n":2,"z":` + huge + `}`)
+		d, err = e.Decide(context.Background(), r)
+		require.ErrorIs(t, err, rego.ErrInput, huge)
+		require.Equal(t, perm.Deny, d.Effect())
+		r.Call.Args, r.Output = json.RawMessage(`{"n":2}`), json.RawMessage(huge)
+		_, err = e.Decide(context.Background(), r)
+		require.ErrorIs(t, err, rego.ErrInput, huge)
+	}
+}

@@ -118,7 +118,9 @@ func (r *ruleset) ask(ctx context.Context, body ast.Body, input *ast.Term, halt 
 	return r.read(results[0])
 }
 
-// topdown runs a query.
+// topdown runs a query. It evaluates each rule, without OPA's index of rules: in
+// version 1.22, the index takes a variable in a literal collection for a value,
+// so that "x in {input.call.args.owner, "root"}" holds for root alone.
 func (r *ruleset) topdown(ctx context.Context, body ast.Body, input *ast.Term, halt *steps, follow topdown.QueryTracer) (topdown.QueryResultSet, error) {
 	defer context.AfterFunc(ctx, halt.Cancel)()
 	q := topdown.NewQuery(body).
@@ -127,6 +129,7 @@ func (r *ruleset) topdown(ctx context.Context, body ast.Body, input *ast.Term, h
 		WithTransaction(r.txn).
 		WithInput(input).
 		WithCancel(halt).
+		WithIndexing(false).
 		WithStrictBuiltinErrors(true).
 		WithMetrics(metrics.NoOp()).
 		WithTime(time.Unix(0, 0)) // fixed, so that OPA reads no clock

@@ -23,14 +23,13 @@ type Explanation struct {
 const (
 	RuleMatched = "matched" // the rule held and added its reasons
 	RuleFailed  = "failed"  // a condition was evaluated and did not hold
-	RuleSkipped = "skipped" // the index showed that the rule cannot hold: a field has another value or is missing
 )
 
 // RuleTrace is the trace of one rule.
 type RuleTrace struct {
 	Set     string      `json:"set"`
 	At      string      `json:"at"`
-	Outcome string      `json:"outcome"`           // RuleMatched, RuleFailed or RuleSkipped
+	Outcome string      `json:"outcome"`           // RuleMatched or RuleFailed
 	Texts   []string    `json:"texts,omitempty"`   // texts that the rule added
 	Decided bool        `json:"decided,omitempty"` // its reasons are those of the decision
 	Stopped string      `json:"stopped,omitempty"` // file:line of the furthest condition that did not hold
@@ -90,7 +89,7 @@ func (e *Engine) ruleTraces(set string, got []element, input *ast.Term, t *trace
 	list := make([]RuleTrace, 0, len(rules))
 	for _, rule := range rules {
 		n := e.plain.numbers[rule]
-		c := RuleTrace{Set: set, At: e.plain.places[n].at, Outcome: RuleSkipped, Inputs: inputReads(input, readsOf(e.plain.compiler, []*ast.Rule{rule}))}
+		c := RuleTrace{Set: set, At: e.plain.places[n].at, Outcome: RuleFailed, Inputs: inputReads(input, readsOf(e.plain.compiler, []*ast.Rule{rule}))}
 		for _, given := range got {
 			if given.rule == n {
 				c.Texts = append(c.Texts, given.text)
@@ -101,7 +100,7 @@ func (e *Engine) ruleTraces(set string, got []element, input *ast.Term, t *trace
 			c.Outcome = RuleMatched
 			c.Decided = slices.ContainsFunc(reasons, func(r perm.Reason) bool { return r.Set == set && r.At == c.At })
 		case t.entered[n]:
-			c.Outcome, c.Stopped = RuleFailed, at(t.stopped[n])
+			c.Stopped = at(t.stopped[n])
 		}
 		list = append(list, c)
 	}

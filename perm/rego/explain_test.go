@@ -65,10 +65,10 @@ hide contains "never seen outside list"
 			Inputs: []rego.InputRead{{Path: "input.access.action", Value: json.RawMessage(`"read"`)}},
 		},
 		{
-			Set: "allow", At: "p.rego:5", Outcome: rego.RuleSkipped,
+			Set: "allow", At: "p.rego:5", Outcome: rego.RuleFailed, Stopped: "p.rego:6",
 			Inputs: []rego.InputRead{{Path: "input.access.action", Value: json.RawMessage(`"read"`)}},
 		},
-		{Set: "allow", At: "p.rego:20", Outcome: rego.RuleSkipped, Inputs: []rego.InputRead{{Path: "input.call.args.no"}}},
+		{Set: "allow", At: "p.rego:20", Outcome: rego.RuleFailed, Stopped: "p.rego:20", Inputs: []rego.InputRead{{Path: "input.call.args.no"}}},
 	}, x.Rules)
 }
 

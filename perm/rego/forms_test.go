@@ -155,6 +155,12 @@ hint contains "z" if { "a" in {k | some k; input.call.args.own[k] = k} }`,
 hint contains "x" if { owners[k] == k; input.tool.name }
 hint contains "y" if { some i; i = [input.call.args.nums[i]] }
 hint contains "z" if { some i; i = input.call.args.deep[_][i] }`,
+		`hint contains "x" if input.call.args.same in {input.call.args.null, input.call.args.same, "root"}
+hint contains "y" if input.tool.name in {"k": input.tool.name, "l": "root"}
+hint contains "z" if { input.tool.name in {input.tool.name, "root"}; every q in [1] { q == 1 } }
+hint contains "w" if { x := input.call.args.same; input.call.args.same in [x, 2] }
+g(x) if x in {input.tool.name, "root"}
+hint contains "v" if g(input.tool.name)`,
 		`hint contains "x" if { some k; data.rows[k].y == input.tool.name }
 hint contains k if { some k, _ in data.rows; not data.rows[k].y }`,
 	}
@@ -168,7 +174,8 @@ func formData() map[string]any {
 }
 
 // TestFormsAgainstOPA compares the hints of policies with what OPA's own API
-// finds for the same text and the JSON of the request.
+// finds for the same text and the JSON of the request, without OPA's index of
+// rules, which takes a variable in a literal collection for a value.
 func TestFormsAgainstOPA(t *testing.T) {
 	r := request()
 	r.Access.Resource.Segments, r.Access.Resource.Path, r.Access.Resource.Root = []string{"a", "b", "c"}, "a/b/c", "workspace"
@@ -215,7 +222,7 @@ func hintsByOPA(t *testing.T, query opa.PreparedEvalQuery, r perm.Request) ([]st
 	dec.UseNumber()
 	var doc any
 	require.NoError(t, dec.Decode(&doc))
-	found, err := query.Eval(context.Background(), opa.EvalInput(doc))
+	found, err := query.Eval(context.Background(), opa.EvalInput(doc), opa.EvalRuleIndexing(false))
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,12 @@ package rego_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 )
 
@@ -86,4 +88,41 @@ func TestNoTestsIsNoFailure(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, report.Failed())
 	require.Equal(t, []string{"p.rego:3"}, report.Uncovered)
+}
+
+// TestMembersInPolicyTests: a test sees the deny that a decision sees, where a literal collection has a variable.
+func TestMembersInPolicyTests(t *testing.T) {
+	module := "package remit\n\nallow contains \"all\"\n\ndeny contains \"owner\" if input.principal.id in {input.call.args.owner, \"root\"}\n\n" +
+		"self(x) if x in [input.call.args.owner, \"root\"]\n\ndeny contains \"self\" if self(input.principal.id)\n"
+	e, err := rego.New(rego.Options{Modules: map[string]string{"p.rego": module, "p_test.rego": `package remit_test
+
+import data.remit
+
+owner := {"principal": {"id": "coder"}, "call": {"args": {"owner": "coder"}}}
+
+test_owner if remit.deny["owner"] with input as owner
+
+test_self if remit.deny["self"] with input as owner
+
+test_root if remit.deny == {"owner", "self"} with input as {"principal": {"id": "root"}, "call": {"args": {"owner": "coder"}}}
+
+test_other if count(remit.deny) == 0 with input as {"principal": {"id": "other"}, "call": {"args": {"owner": "coder"}}}
+`}})
+	require.NoError(t, err)
+	report, err := e.Test(context.Background())
+	require.NoError(t, err)
+	require.Len(t, report.Results, 4)
+	require.Empty(t, report.Failed())
+	r := request()
+	r.Principal.ID, r.Call.Args = "coder", json.RawMessage(`{"owner":"coder"}`)
+	for _, decide := range []func(context.Context, *rego.Engine, perm.Request) (perm.Decision, error){
+		func(ctx context.Context, e *rego.Engine, r perm.Request) (perm.Decision, error) {
+			return e.Decide(ctx, r)
+		}, rego.DecideWhole, rego.DecidePlain,
+	} {
+		d, err := decide(context.Background(), e, r)
+		require.NoError(t, err)
+		require.Equal(t, perm.Deny, d.Effect())
+		require.Len(t, d.Details().Reasons, 2)
+	}
 }

@@ -35,7 +35,8 @@ func (m ruleMaker) value() string {
 }
 
 func (m ruleMaker) list() string {
-	return m.one(`{"a", "b", "read"}`, `["a", 1, null]`, `{"a": "read", "b": 1}`, `{1, 2}`, `{"workspace"}`, `input.principal.roles`, `input.call.args`, `input.call.args.list`, `input.tool.name`, `"ab"`)
+	return m.one(`{"a", "b", "read"}`, `["a", 1, null]`, `{"a": "read", "b": 1}`, `{1, 2}`, `{"workspace"}`, `input.principal.roles`, `input.call.args`, `input.call.args.list`, `input.tool.name`, `"ab"`,
+		`{input.tool.name, "b"}`, `[input.tool.version, "a"]`, `{"k": input.tool.name, "l": "a"}`, `{input.call.args.n, input.tool.version, 2}`)
 }
 
 // simple returns a condition without variables.

@@ -1,9 +1,12 @@
 package rego
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
@@ -143,9 +146,19 @@ func (c *requestCheck) text(s string) {
 }
 
 func (c *requestCheck) json(text json.RawMessage) {
-	if len(text) > 0 && !canon.IsCanonical(text) && (!utf8.Valid(text) || !json.Valid(text)) {
+	if len(text) > 0 && !canon.IsCanonical(text) && !readable(text) {
 		c.fail("the arguments or the output are not JSON")
 	}
+}
+
+// readable reports whether a text becomes a value as it is. OPA refuses numbers
+// with huge exponents, which are JSON. A text in canonical form has none.
+func readable(text json.RawMessage) bool {
+	if !utf8.Valid(text) || !json.Valid(text) {
+		return false
+	}
+	_, err := ast.ValueFromReader(bytes.NewReader(text))
+	return err == nil
 }
 
 // fail keeps the first failure. The text never repeats a value.

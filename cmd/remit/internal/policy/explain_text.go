@@ -48,8 +48,6 @@ func writeConsidered(p cli.Style, w io.Writer, x explainOutput) {
 			_, _ = fmt.Fprintf(w, "%s %s %s matched\n", p.Good("✓"), c.Set, c.At)
 		case lets && c.Outcome == rego.RuleFailed:
 			_, _ = fmt.Fprintf(w, "%s %s %s does not hold: %s\n", p.Doubt("·"), c.Set, c.At, c.Stopped)
-		case lets && c.Outcome == rego.RuleSkipped:
-			_, _ = fmt.Fprintf(w, "%s %s %s is about something else\n", p.Doubt("·"), c.Set, c.At)
 		default:
 			over++
 			continue
