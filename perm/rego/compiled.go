@@ -194,7 +194,7 @@ func (s setElements) add(other setElements) {
 
 // withCompiled returns a ruleset with the same results that evaluates without
 // topdown the rules that it can compile. The others go into a ruleset of their
-// own. If it can compile none, it returns r.
+// own.
 func (r *ruleset) withCompiled(names []string, list []inputField) (*ruleset, error) {
 	made, h := map[*ast.Rule]privateRule{}, newHelpers(r, list)
 	for rule := range r.numbers {
@@ -202,15 +202,21 @@ func (r *ruleset) withCompiled(names []string, list []inputField) (*ruleset, err
 			made[rule] = one
 		}
 	}
-	if len(made) == 0 {
-		return r, nil
-	}
 	out, rest := *r, *r
+	for rule := range r.numbers {
+		if _, ok := made[rule]; !ok {
+			out.notCompiled = append(out.notCompiled, rule)
+		}
+	}
+	if len(made) == 0 {
+		return &out, nil
+	}
 	out.queries = maps.Clone(r.queries)
 	if len(made) < len(r.numbers) {
 		c, failed := r.without(names, made)
 		if failed != nil {
-			return r, nil //nolint:nilerr // a policy that loads must go on loading: topdown evaluates all its rules
+			out.notCompiled = slices.Collect(maps.Keys(r.numbers))
+			return &out, nil //nolint:nilerr // a policy that loads must go on loading: topdown evaluates all its rules
 		}
 		rest.compiler = c
 	}

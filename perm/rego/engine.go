@@ -46,6 +46,8 @@ type ruleset struct {
 	numbers  map[*ast.Rule]int // numbers of the positions
 	queries  map[perm.Purpose]query
 	masks    *lru.Cache[string, string] // errors of masks, which every decision needs
+
+	notCompiled []*ast.Rule // rules of sets that topdown evaluates
 }
 
 // query is the compiled query for one purpose. Its plan lists what it depends

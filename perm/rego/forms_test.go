@@ -161,6 +161,8 @@ hint contains "z" if { input.tool.name in {input.tool.name, "root"}; every q in 
 hint contains "w" if { x := input.call.args.same; input.call.args.same in [x, 2] }
 g(x) if x in {input.tool.name, "root"}
 hint contains "v" if g(input.tool.name)`,
+		`hint contains "x" if data.names[1] == input.tool.name
+hint contains "v" if { data.nested[0].a[1] == input.tool.name; data.nested[1][0] == "b" }`,
 		`hint contains "x" if { some k; data.rows[k].y == input.tool.name }
 hint contains k if { some k, _ in data.rows; not data.rows[k].y }`,
 	}
@@ -168,8 +170,9 @@ hint contains k if { some k, _ in data.rows; not data.rows[k].y }`,
 
 func formData() map[string]any {
 	return map[string]any{
-		"names": []any{"a", "t", "q"},
-		"rows":  map[string]any{"a": map[string]any{"y": "q"}, "t": map[string]any{"z": "q"}, "b": map[string]any{"y": "t"}},
+		"names":  []any{"a", "t", "q"},
+		"nested": []any{map[string]any{"a": []any{"a", "t"}}, []any{"b"}},
+		"rows":   map[string]any{"a": map[string]any{"y": "q"}, "t": map[string]any{"z": "q"}, "b": map[string]any{"y": "t"}},
 	}
 }
 

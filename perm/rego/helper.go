@@ -3,6 +3,7 @@ package rego
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -67,10 +68,31 @@ func (h *helpers) document(ref ast.Ref) (of operand, rest []*ast.Term, ok bool) 
 	// A part that is computed can be a text that counts as an index there, and a
 	// value that is missing is none: topdown looks both up.
 	t, ok := h.stored(ref[:n])
-	if !ok || n < len(ref) {
+	for ; ok && n < len(ref); n++ {
+		t, ok = storedElement(t, ref[n])
+	}
+	if !ok {
 		return operand{}, nil, false
 	}
 	return fixedOperand(t), nil, true
+}
+
+// storedElement returns an element of a list of the data, or of an object in such a
+// list, that a constant names.
+func storedElement(of, at *ast.Term) (*ast.Term, bool) {
+	switch v := of.Value.(type) {
+	case *ast.Array:
+		n, number := at.Value.(ast.Number)
+		if i, whole := n.Int(); number && whole && i >= 0 && i < v.Len() && n.String() == strconv.Itoa(i) {
+			return v.Elem(i), true
+		}
+	case ast.Object:
+		if _, name := at.Value.(ast.String); name {
+			found := v.Get(at)
+			return found, found != nil
+		}
+	}
+	return nil, false
 }
 
 // stored returns data that no rule defines.

@@ -199,7 +199,7 @@ func TestTablesKeepPlaces(t *testing.T) {
 	e := tableEngine(t, 20)
 	written, evaluated := rego.Rules(e, "deny")
 	require.Equal(t, []int{3, 60}, []int{written, evaluated})
-	require.Empty(t, e.SlowRules(), "every rule is found by the index")
+	require.Empty(t, e.SlowRules(), "every rule is compiled")
 	r := request()
 	r.Access.Resource.Host, r.Tool.Name, r.Access.Resource.Path = "h7.example.com", "tool_3", "secret_5/x"
 	require.Equal(t, []perm.Reason{
