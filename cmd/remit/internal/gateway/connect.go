@@ -93,7 +93,7 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().Var(cli.FolderFlag{To: &f.project}, "project", "project `DIR` with further configuration files of the client (default: the current folder)")
 	cmd.Flags().StringVar(&f.config, "config", "", "gateway configuration `FILE` (default: one for the user, and one for each project)")
 	cmd.Flags().Var(cli.FolderFlag{To: &f.workspace}, "workspace", "workspace `DIR` of the gateway of the user's servers (default: the folder in which the client starts the gateway)")
-	cli.AddRetentionFlags(cmd, &keep, "retention of the gateway: ")
+	cli.AddRetentionFlags(cmd, &keep, "with --keep or --keep-last, the gateway prunes old transactions: ")
 	connectFlags(cmd, &f)
 	return cmd
 }

@@ -48,9 +48,15 @@ func runErase(ctx context.Context, a *cli.App, p *state.Workspace, call, why str
 		return err
 	}
 	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
-		_, c, err := revert.LoadCall(ctx, rt.Journal(), call)
+		t, c, err := revert.LoadCall(ctx, rt.Journal(), call)
 		if err != nil {
 			return err
+		}
+		if t.End == "" {
+			return &cli.Problem{
+				Code: cli.ExitUsage, What: "nothing was erased", Why: "transaction " + t.ID + " of the call has not ended",
+				Fix: p.Hint("resume", t.ID, "--at-end", "commit") + " keeps what it did, " + p.Hint("revert", t.ID) + " reverts it",
+			}
 		}
 		if !asJSON {
 			writeToErase(a.Style(), a.Out, c)

@@ -160,10 +160,23 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 			continue
 		case t.Committing:
 			_, _ = fmt.Fprintln(w, p.Faint("its commit had begun; go on with it: "+where.Hint("resume", id, "--at-end", "commit")))
+		case waitingCall(t) != "":
+			_, _ = fmt.Fprintln(w, p.Faint("a call of it waits for approval; answer it: "+where.Hint("approve", waitingCall(t))))
 		case !t.Aborting:
 			_, _ = fmt.Fprintln(w, p.Faint("keep it: "+where.Hint("resume", id, "--at-end", "commit")))
 		}
 		_, _ = fmt.Fprintln(w, p.Faint("revert it: "+where.Hint("revert", id)))
 	}
 	return nil
+}
+
+// waitingCall returns the ID of a call of a transaction that waits for approval,
+// or the empty text.
+func waitingCall(t *revert.Txn) string {
+	for _, c := range t.Calls {
+		if c.Phase == revert.PhasePending {
+			return c.Ref.Call
+		}
+	}
+	return ""
 }

@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +28,7 @@ func ProblemOf(err error, at *Workspace) *cli.Problem {
 	case errors.Is(err, revert.ErrBusy):
 		return &cli.Problem{Code: cli.ExitPartial, What: "nothing was reverted", Why: err.Error()}
 	case errors.Is(err, revert.ErrNotEnded):
-		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was erased", Why: err.Error(), Fix: at.Hint("log") + " shows how it stands; " + at.Hint("resolve", "CALL", "applied|absent", "--why", "TEXT") + " says what became of a call"}
+		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was erased", Why: strings.TrimSuffix(err.Error(), ": "+revert.ErrNotEnded.Error()), Fix: at.Hint("log") + " shows how it stands; " + at.Hint("resolve", "CALL", "applied|absent", "--why", "TEXT") + " says what became of a call"}
 	case errors.Is(err, revert.ErrIsRevertTxn):
 		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was done", Why: err.Error()}
 	case errors.Is(err, record.ErrErased):
