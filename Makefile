@@ -21,13 +21,20 @@ ARGS      ?=
 MODULES = . $(shell find . -mindepth 2 -name go.mod -not -path './.git/*' -exec dirname {} \; | sort)
 # Modules that test remit with other libraries: frameworks, the SDKs of providers.
 ADAPTERS = $(filter ./examples/% ./tool/wire/%,$(MODULES))
-# Packages of the main module whose code and tests use one goroutine, and the others.
-ALONE = ./tool/builtin/internal/process ./ctxperm/files ./internal/sandbox ./revert ./policies ./perm ./internal/arch ./internal/proof/mutation
-# Tests of ./cmd/remit that start further processes of it, check the files of a program, or run commands in sequence. No other package has tests of these names.
-PROCESSES = ^(TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks)$$
+PACKAGES = $(patsubst github.com/remit-dev/remit%,.%,$(shell $(GO) list ./...))
+# Folders with a goroutine, a lock or an atomic value in some file.
+SHARES = ^[[:space:]]*go (func|[a-z])|[.]Go[(]|sync[.]|atomic[.]
+CONCURRENT = $(patsubst %/,%,$(sort $(dir $(shell grep -rlE --include='*.go' '$(SHARES)' .))))
+# Packages of the main module whose code and tests use one goroutine, and the others: those without any of it, and some that
+# mostly start processes.
+ALONE = ./tool/builtin/internal/process ./ctxperm/files $(filter-out $(CONCURRENT) ./tool/builtin/internal/process ./ctxperm/files,$(PACKAGES)) \
+  ./internal/sandbox ./revert ./internal/arch ./internal/proof/mutation
+# Tests of ./cmd/remit that start further processes of it, check the files of a program, or run commands in sequence; and tests of
+# ./perm/rego that compare random policies in one goroutine. No other package has tests of these names.
+PLAIN = ^(TestCompiledRulesAgree|TestCompiledPacksAgree|TestTablesAgree|TestCacheAgreesOnEachCondition|TestDeadlineOfLongArguments|TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks)$$
 # The longest ones begin first, so that no processor waits for one of them at the end.
 LONGEST = ./cmd/remit ./mcp/gateway
-OTHERS = $(LONGEST) $(filter-out $(ALONE) $(LONGEST),$(patsubst github.com/remit-dev/remit%,.%,$(shell $(GO) list ./...)))
+OTHERS = $(LONGEST) $(filter-out $(ALONE) $(LONGEST),$(PACKAGES))
 
 # A developer's workspace file must not affect the build.
 export GOWORK := off
@@ -55,7 +62,7 @@ build: ## Build bin/remit, without cgo
 # processor time to compile, half as much again with the detector. Their part of remit is already compiled without it.
 # ALONE is tested without the detector, which finds nothing there. That takes a quarter to a half of the time (a program
 # under the detector is slow to fork), and tests that only sample under the detector then run in full. The tests of other
-# packages cover concurrent use of that code. PROCESSES is tested separately for the same reason: its child processes run
+# packages cover concurrent use of that code. PLAIN is tested separately for the same reason: its child processes run
 # without the detector anyway, and it finds nothing in commands that run in sequence. Both wait for their child processes
 # for much of their time, so they run beside each other.
 # At its end each test binary waits for late reports of the detector: one second by default, and a twentieth of it here.
@@ -71,13 +78,13 @@ test: ## Run everything that must pass: vet, and all tests, with the race detect
 	  [ -n "$$(find "$$mod" -name '*_test.go' | head -n 1)" ] || continue; \
 	  case " $(ADAPTERS) " in *" $$mod "*) with= ;; *) with=$$race ;; esac; \
 	  test="test -vet=off -timeout $(TIMEOUT)"; set -- "$$test $$with ./..."; \
-	  [ "$$mod" != . ] || set -- "$$test $$with -skip $(PROCESSES) $(OTHERS)"; \
+	  [ "$$mod" != . ] || set -- "$$test $$with -skip $(PLAIN) $(OTHERS)"; \
 	  for cmd in "vet ./..." "$$@"; do \
 	    echo "in $$mod: $(GO) $$cmd"; (cd "$$mod" && $(GO) $$cmd) || status=1; \
 	  done; \
 	  [ "$$mod" = . ] || continue; \
-	  out=$$(mktemp); echo "in .: $(GO) $$test -run $(PROCESSES) ./cmd/remit, beside $(GO) $$test $(ALONE)"; \
-	  $(GO) $$test -run "$(PROCESSES)" ./cmd/remit >"$$out" 2>&1 & beside=$$!; \
+	  out=$$(mktemp); echo "in .: $(GO) $$test -run $(PLAIN) ./cmd/remit ./perm/rego, beside $(GO) $$test $(ALONE)"; \
+	  $(GO) $$test -run "$(PLAIN)" ./cmd/remit ./perm/rego >"$$out" 2>&1 & beside=$$!; \
 	  $(GO) $$test $(ALONE) || status=1; \
 	  wait $$beside || status=1; cat "$$out"; rm -f "$$out"; \
 	done; exit $$status

@@ -108,7 +108,7 @@ func TestStartSettles(t *testing.T) {
 		return string(out)
 	}
 	first, lives := startGateway(t, remit, args...), startGateway(t, remit, args...)
-	lives.token = strings.TrimSpace(run("token", "--principal", "other", "--workspace", workspace, "--policy", allow)) // of the servers that are served
+	lives.token = strings.TrimSpace(run("token", "--principal", "other", "--workspace", workspace)) // of the servers that are served
 	first.waits(t, filepath.Join(dir, "never"))
 	beside := lives.waits(t, filepath.Join(dir, "later"))
 	require.NotContains(t, first.kill(), "dead process")

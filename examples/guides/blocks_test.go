@@ -175,6 +175,18 @@ func TestHTTPRules(t *testing.T) {
 	}
 }
 
+func TestSecretRules(t *testing.T) {
+	engine := open(t, take(t, "guides/secrets.md", "rego", 0))
+	for name, want := range map[string]perm.Effect{"shop": perm.Allow, "other": perm.Deny} {
+		var request perm.Request
+		doc := document(t, `{"access":{"action":"use","resource":{"kind":"secret","text":"secret://`+name+`","root":null,"path":null,"segments":null,"name":"`+name+`","ext":null}}}`)
+		require.NoError(t, json.Unmarshal([]byte(doc), &request))
+		decided, err := engine.Decide(t.Context(), request)
+		require.NoError(t, err)
+		require.Equal(t, want, decided.Effect(), name)
+	}
+}
+
 // TestDatabase runs two calls under the policy of the guide to databases, and
 // reverts them.
 func TestDatabase(t *testing.T) {
