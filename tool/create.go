@@ -69,7 +69,7 @@ func CreateWith(name, description string, needs []perm.ResourceAccess,
 // describes it, `enum:"a,b"` lists the valid values, `default:"a"` sets the
 // value of an omitted argument, and `required:"true"` or "false" overrides
 // omitempty. The runtime decodes the input once, after validation. Out becomes
-// Result.JSON.
+// Result.JSON, and its JSON is the text for the model: a string is in quotes.
 func CreateTyped[In, Out any](name, description string, needs []perm.ResourceAccess,
 	execute func(ctx context.Context, tc ctxperm.ToolContext, in In) (Out, error), opts ...Option,
 ) (Tool, error) {

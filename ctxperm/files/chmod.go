@@ -45,9 +45,10 @@ func (f *Files) Chmod(ctx context.Context, path string, bits fs.FileMode) error 
 	}})
 }
 
-// Append adds data to the end of a file, or creates the file. The file must not
-// exceed the size that is written whole. Append replaces the whole file, as a
-// write does, so that no reader sees half of the data.
+// Append adds data to the end of a file, or creates the file. It authorizes a
+// write. The file must not exceed the size that is written whole. Append
+// replaces the whole file, as a write does, so that no reader sees half of the
+// data.
 func (f *Files) Append(ctx context.Context, path string, data []byte) error {
 	p, text, err := f.permit(ctx, path, perm.Write)
 	if err != nil {

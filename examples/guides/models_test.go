@@ -130,6 +130,50 @@ func TestLoop(t *testing.T) {
 	require.Positive(t, kept)
 }
 
+// TestLoopWithoutModel plays the turns of a model, with an approver in the program.
+func TestLoopWithoutModel(t *testing.T) {
+	ctx := t.Context()
+	tools := []tool.Tool{upper(t)}
+	engine := open(t, "package remit\nask contains \"a person looks first\" if input.tool.name == \"upper\"")
+	asked := 0
+	confirm := func(_ context.Context, name string, _ json.RawMessage, _ []perm.Reason) bool {
+		asked++
+		return name == "upper" && asked == 1
+	}
+	// guide: guides/try-loop.md
+	approver := ctxperm.ApproverFunc(func(ctx context.Context, a ctxperm.ApprovalRequest) (ctxperm.Answer, error) {
+		if !confirm(ctx, a.Tool, a.Input, a.Reasons) { // your own dialogue
+			return ctxperm.Deny("ann", "not today"), nil
+		}
+		return ctxperm.Approve("ann"), nil // never the ID of the principal that asks: nobody approves their own call
+	})
+	rt, err := agent.New(agent.Tools(tools...), agent.Policy(engine), agent.Approver(approver))
+	// end of guide
+	require.NoError(t, err)
+	// guide: guides/try-loop.md
+	play := func(_ context.Context, p agent.ModelRequest) (json.RawMessage, error) {
+		if len(p.Messages) == 1 { // the question; each turn of the model adds itself and the results
+			return json.RawMessage(`{"role":"assistant","stop_reason":"tool_use","content":[
+				{"type":"tool_use","id":"t1","name":"upper","input":{"input":"hi"}}]}`), nil
+		}
+		return json.RawMessage(`{"role":"assistant","stop_reason":"end_turn","content":[{"type":"text","text":"It is HI."}]}`), nil
+	}
+	// end of guide
+	a, err := wire.New(wire.Anthropic, tools...)
+	require.NoError(t, err)
+	loop, session := agent.Loop{Adapter: a, CallModel: play}, session(t, rt)
+	for _, want := range []string{"HI", "Denied: a person looks first"} {
+		_, err = session.Update(ctx, func(tx *agent.Txn) error {
+			c, err := loop.Ask(ctx, tx, agent.Conversation{}, "Shout hi.")
+			require.Equal(t, "It is HI.", c.Answer)
+			require.Contains(t, string(c.Messages[2]), want)
+			return err
+		})
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, asked)
+}
+
 // TestLoopGoesOn answers a waiting call, and continues the conversation in its
 // transaction.
 func TestLoopGoesOn(t *testing.T) {
