@@ -50,21 +50,25 @@ func (e *RootError) Error() string {
 // atHand returns an error if all that a transaction, or calls of it, changed
 // lies in folders that are missing.
 func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error {
-	t, err := rt.services.Reverter.Load(ctx, txn)
+	o, err := revert.LoadOpening(ctx, rt.journal, txn)
 	if errors.Is(err, journal.ErrNotFound) {
 		return nil // the reverter reports the error
 	}
 	if err != nil {
 		return err
 	}
-	if about := t.Reverts + t.Redoes; about != "" {
-		return rt.atHand(ctx, about, nil)
+	if o.About != "" {
+		return rt.atHand(ctx, o.About, nil)
 	}
-	if err := rt.inCopy(ctx, t); err != nil {
+	if err := rt.inCopy(ctx, txn, o.Session); err != nil {
 		return err // also if only resources other than files would change
 	}
-	missing, _, err := rt.missing(ctx, t.Session)
+	missing, _, err := rt.missing(ctx, o.Session)
 	if err != nil || len(missing) == 0 {
+		return err
+	}
+	t, err := rt.services.Reverter.Load(ctx, txn)
+	if err != nil {
 		return err
 	}
 	var lost []record.Root
@@ -109,12 +113,12 @@ func (rt *Runtime) missing(ctx context.Context, session string) ([]record.Root, 
 // inCopy refuses a transaction whose records come from another state folder, if
 // no root of them is named here: the recorded folders can belong to another
 // copy.
-func (rt *Runtime) inCopy(ctx context.Context, t *revert.Txn) error {
-	missing, opened, err := rt.missing(ctx, t.Session)
+func (rt *Runtime) inCopy(ctx context.Context, txn, session string) error {
+	missing, opened, err := rt.missing(ctx, session)
 	if err != nil || opened == nil || rt.state.wrote(opened) || len(missing) < len(opened.Roots) {
 		return err
 	}
-	return &RootError{Txn: t.ID, Roots: missing, State: opened.State}
+	return &RootError{Txn: txn, Roots: missing, State: opened.State}
 }
 
 // lostOf returns the missing roots in which a call changed something. only is

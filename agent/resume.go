@@ -148,7 +148,7 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	}
 	t, err := revert.Load(ctx, rt.journal, txn)
 	if err == nil {
-		err = rt.inCopy(ctx, t)
+		err = rt.inCopy(ctx, t.ID, t.Session)
 	}
 	if err == nil {
 		t, err = rt.services.Reverter.TakeOwnership(ctx, txn)

@@ -152,7 +152,7 @@ func holds(parent, dir string) (bool, error) {
 // roots of this runtime, and for a session of another process the folders that
 // its record names, if they are still the same.
 func (rt *Runtime) environment(ctx context.Context, session string) (revert.Environment, error) {
-	if err := rt.inCopy(ctx, &revert.Txn{Session: session}); err != nil {
+	if err := rt.inCopy(ctx, "", session); err != nil {
 		return revert.Environment{}, err
 	}
 	open, err := rt.rootsOf(ctx, session)

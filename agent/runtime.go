@@ -194,8 +194,8 @@ func (rt *Runtime) Load(ctx context.Context, txn string) (*revert.Txn, error) {
 // not complete, the error is ErrPartialRevert.
 func (rt *Runtime) Revert(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	txn := id
-	if t, c, err := revert.LoadCall(ctx, rt.journal, id); err == nil {
-		txn, how.Calls = t.ID, []string{c.Ref.Call}
+	if of, err := revert.TxnOf(ctx, rt.journal, id); err == nil {
+		txn, how.Calls = of, []string{id}
 	}
 	if tx, ok := rt.live.get(txn); ok {
 		return tx.Revert(ctx, how)
@@ -212,11 +212,11 @@ func (rt *Runtime) reported(ctx context.Context, rep revert.Report, err error) (
 	if rep.Txn == "" || err != nil && !errors.Is(err, ErrPartialRevert) {
 		return rep, err
 	}
-	t, failed := revert.Load(ctx, rt.journal, rep.Txn)
+	o, failed := revert.LoadOpening(ctx, rt.journal, rep.Txn)
 	if failed != nil {
 		return rep, errors.Join(err, failed)
 	}
-	now, was, failed := rt.wordOnly(ctx, t.Session)
+	now, was, failed := rt.wordOnly(ctx, o.Session)
 	for i, r := range now {
 		rep.Named = append(rep.Named, revert.NamedRoot{Root: r.Name, Path: r.Path, Was: was[i].Path})
 	}
@@ -227,8 +227,8 @@ func (rt *Runtime) reported(ctx context.Context, rep revert.Report, err error) (
 // writes nothing. A resource that could not be reverted is not an error.
 func (rt *Runtime) Preview(ctx context.Context, id string, how revert.Options) (revert.Report, error) {
 	txn := id
-	if t, c, err := revert.LoadCall(ctx, rt.journal, id); err == nil {
-		txn, how.Calls = t.ID, []string{c.Ref.Call}
+	if of, err := revert.TxnOf(ctx, rt.journal, id); err == nil {
+		txn, how.Calls = of, []string{id}
 	}
 	if err := rt.atHand(ctx, txn, how.Calls); err != nil {
 		return revert.Report{}, err

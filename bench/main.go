@@ -30,6 +30,7 @@ func suites() []suite {
 		{"call", calls},
 		{"growth", growth},
 		{"write", writes},
+		{"revert", reverts},
 		{"durable", durables},
 		{"recover", recoveries},
 		{"spawn", spawns},
@@ -55,7 +56,7 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, growth, write, durable, recover, spawn, rows, trees, costs, gateway")
+	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, growth, write, revert, durable, recover, spawn, rows, trees, costs, gateway")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	rounds := flag.Int("rounds", 7, "how often each thing has its turn")
 	turn := flag.Duration("turn", 250*time.Millisecond, "how long a turn lasts")

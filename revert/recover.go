@@ -131,11 +131,11 @@ func (r *Reverter) ownerAlive(ctx context.Context, owner string) (bool, error) {
 // reverts or redoes (link). A transaction can have many calls, and most have
 // none in flight: it is read once, and again only before something is written.
 func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []RecoveredCall, committing, link bool, err error) {
-	about, err := subjectOf(ctx, r.Journal, id)
-	if err != nil {
-		return nil, false, false, err
+	subject := id
+	if o, err := LoadOpening(ctx, r.Journal, id); err == nil && o.About != "" { // Load reports an error
+		subject = o.About
 	}
-	leave, err := r.acquire(about)
+	leave, err := r.acquire(subject)
 	if err != nil {
 		return nil, false, false, err
 	}
@@ -172,22 +172,6 @@ func (r *Reverter) subjects(ctx context.Context, link *Txn) (list []*Txn, err er
 		list = append(list, t)
 	}
 	return list, nil
-}
-
-// subjectOf returns the ID of the transaction that one reverts or redoes, or its
-// own ID, from the record of its beginning alone. Load reports a record that
-// cannot be read.
-func subjectOf(ctx context.Context, j journal.Journal, id string) (string, error) {
-	for e, err := range j.Entries(ctx, journal.Query{Txn: id, Kinds: []record.Kind{record.KindBegun}, Limit: 1}) {
-		if err != nil {
-			return "", err
-		}
-		rec, err := record.Unseal(e)
-		if b, ok := rec.Body.(*record.Begun); err == nil && ok && b.Reverts+b.Redoes != "" {
-			return b.Reverts + b.Redoes, nil
-		}
-	}
-	return id, nil
 }
 
 // settleAbandoned makes this opening the owner of an abandoned transaction, and
