@@ -212,7 +212,7 @@ func failed(err error) error {
 	}
 	what := "rules contradict each other or cannot be evaluated (" + e.Code + ")"
 	if name, _, found := strings.Cut(e.Message, ":"); found && ast.BuiltinMap[name] != nil {
-		what = "the built-in " + name + " cannot work with what it was given"
+		what = "the built-in " + name + " cannot work with what it was given; before it, compare what selects the call, such as input.tool.name, or check the type"
 	}
 	if e.Location == nil {
 		return fmt.Errorf("%w: %s", ErrEvaluation, what)
