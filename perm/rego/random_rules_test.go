@@ -101,7 +101,7 @@ func (m ruleMaker) built() string {
 		"trim_right("+m.place()+", \". \") == "+m.constant(), "sum([1, input.txn.calls]) > 2", "input.txn.calls + 1 == 2", "input.call.args.n * 2 == 2",
 		"split(input.access.resource.path, \"/\")[0] == "+m.constant(), "strings.any_prefix_match("+m.place()+", {\"a\", \"b\"})",
 		"replace("+m.place()+", \"a\", \"b\") == \"b\"", "max("+m.list()+") == "+m.constant(), "is_array("+m.place()+")", "sort("+m.list()+") == [\"a\", \"b\"]",
-		"(input.tool.name == \"a\") == "+m.one("true", "false"), "["+m.place()+", 1] == [\"a\", 1]", "{\"k\": "+m.place()+"} == {\"k\": \"a\"}", "{"+m.place()+": 1, "+m.place()+": 2}[\"a\"] == "+m.one("1", "2"), "[y | y := "+m.place()+"] == "+m.one("[]", `["a"]`),
+		"(input.tool.name == \"a\") == "+m.one("true", "false"), "["+m.place()+", 1] == [\"a\", 1]", "{\"k\": "+m.place()+"} == {\"k\": \"a\"}", "{"+m.one("input.tool.name", "input.tool.version")+": 1, "+m.one("input.tool.name", "input.access.resource.root", "input.call.args.n")+": 2}[\"a\"] == "+m.one("1", "2"), "[y | y := "+m.place()+"] == "+m.one("[]", `["a"]`),
 		"count({x | some x in names; not x in "+m.list()+"}) == "+m.one("0", "1"), "sprintf(\"%v\", ["+m.place()+"]) == "+m.constant(),
 	)
 }
