@@ -64,10 +64,10 @@ func OnAsked(listen func(ctx context.Context, ask ctxperm.ApprovalRequest)) Call
 }
 
 // WithCallID sets the call ID that the host program chose, such as the one that
-// a model sent: 1 to 256 bytes of valid UTF-8 without a zero byte. Within a session one ID
-// identifies one call. If the ID is used again with the same tool and input,
-// Invoke runs nothing and returns the recorded outcome, also in a later
-// transaction. It waits while the first call is in flight. Another tool or
+// a model sent: 1 to 256 bytes of valid UTF-8 without a zero byte. Within a
+// session one ID identifies one call. If the ID is used again with the same tool
+// and input, Invoke runs nothing and returns the recorded outcome, also in a
+// later transaction. It waits while the first call is in flight. Another tool or
 // input is invalid.
 func WithCallID(id string) CallOption {
 	return func(c *callConfig) { c.userURLs, c.named = id, true }

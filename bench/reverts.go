@@ -5,19 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/perm/rego"
-	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert"
-	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin"
 )
 
-// The numbers of calls in a transaction of which one call is reverted.
+// The sizes of the transactions of which a measurement reverts one call.
 const fewCalls, manyCalls = 10, 1_000
 
 // reverts compares the revert of one file_write with the call, and in a
@@ -85,19 +80,11 @@ func newWriter(dir string) (*writer, error) {
 	if err := os.Mkdir(work, 0o700); err != nil {
 		return nil, err
 	}
-	j, err := sqlite.Open(context.Background(), filepath.Join(dir, "state"))
+	rt, end, err := filesRuntime(work, filepath.Join(dir, "state"))
 	if err != nil {
 		return nil, err
 	}
-	e, err := rego.New(rego.Options{Sources: []rego.Source{{FS: policies.Workspace(), Prefix: policies.Prefix}}, Timeout: time.Minute})
-	if err != nil {
-		return nil, err
-	}
-	rt, err := agent.New(agent.Tools(builtin.Files()...), agent.Root("workspace", work), agent.Policy(e), agent.Journal(j))
-	if err != nil {
-		return nil, err
-	}
-	w := &writer{close: j.Close}
+	w := &writer{close: end}
 	if w.session, err = rt.Session(context.Background(), perm.Principal{ID: "coder"}); err != nil {
 		return nil, err
 	}

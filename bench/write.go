@@ -47,12 +47,10 @@ func writes(c clock) ([]promiseRow, error) {
 	return []promiseRow{most("write", "file_write, 4 KiB, durable, to bare steps", t, "file_write", "bare steps", 1.3)}, nil
 }
 
-func remitWrite(dir string) (op func(int) error, end func() error, err error) {
-	work := filepath.Join(dir, "work")
-	if err := seed(work); err != nil {
-		return nil, nil, err
-	}
-	j, err := sqlite.Open(context.Background(), filepath.Join(dir, "state"))
+// filesRuntime returns a runtime with the tools of files, the default policy and
+// a durable journal, and what closes the journal.
+func filesRuntime(work, state string) (*agent.Runtime, func() error, error) {
+	j, err := sqlite.Open(context.Background(), state)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,6 +61,15 @@ func remitWrite(dir string) (op func(int) error, end func() error, err error) {
 		return nil, nil, err
 	}
 	rt, err := agent.New(agent.Tools(builtin.Files()...), agent.Root("workspace", work), agent.Policy(e), agent.Journal(j))
+	return rt, j.Close, err
+}
+
+func remitWrite(dir string) (op func(int) error, end func() error, err error) {
+	work := filepath.Join(dir, "work")
+	if err := seed(work); err != nil {
+		return nil, nil, err
+	}
+	rt, end, err := filesRuntime(work, filepath.Join(dir, "state"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,7 +83,7 @@ func remitWrite(dir string) (op func(int) error, end func() error, err error) {
 		_, err := tx.Invoke(context.Background(), "file_write", tool.Args{"path": "a.txt", "content": content(turn)})
 		return err
 	}
-	return op, j.Close, nil
+	return op, end, nil
 }
 
 // seed creates a folder with the file to overwrite.

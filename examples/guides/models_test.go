@@ -145,7 +145,7 @@ func TestLoopWithoutModel(t *testing.T) {
 		if !confirm(ctx, a.Tool, a.Input, a.Reasons) { // your own dialogue
 			return ctxperm.Deny("ann", "not today"), nil
 		}
-		return ctxperm.Approve("ann"), nil // never the ID of the principal that asks: nobody approves their own call
+		return ctxperm.Approve("ann"), nil // the runtime refuses the ID of the principal that asks
 	})
 	rt, err := agent.New(agent.Tools(tools...), agent.Policy(engine), agent.Approver(approver))
 	// end of guide

@@ -12,9 +12,9 @@ import (
 
 // specialised returns a ruleset with the same results that does not iterate
 // over tables of the data for each request. It replaces a rule that compares a
-// field of the input with each row by one rule per row. The index skips such a
-// rule unless the field has the value of the row. A rule stays if equivalence
-// cannot be shown. If no rule changes, specialised returns r.
+// field of the input with each row by one rule per row. Compiled rules
+// find such a rule by the value of the row. A rule stays if equivalence cannot be
+// shown. If no rule changes, specialised returns r.
 func (r *ruleset) specialised(m *modules, list []inputField, most int) (*ruleset, []UncheckedRef) {
 	if r.replacesData() {
 		return r, nil
@@ -168,8 +168,8 @@ func (s *specialiser) splits(rule *ast.Rule) bool {
 	return !slices.ContainsFunc(rule.Body, func(e *ast.Expr) bool { return !s.total(rule.Body, e) })
 }
 
-// indexes reports whether the index sees the comparison with a row, and whether
-// nothing before it can fail. The index skips a rule regardless of its earlier
+// indexes reports whether the comparison with a row can select the rule, and
+// whether nothing before it can fail: what selects a rule may skip its earlier
 // conditions.
 func (s *specialiser) indexes(rule *ast.Rule, t table) bool {
 	last, useful := -1, false

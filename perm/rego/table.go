@@ -225,7 +225,7 @@ func inside(value *ast.Term, ref ast.Ref, from int) ast.Value {
 	return found
 }
 
-// constant reports whether the index compares a value exactly as a rule does.
+// constant reports whether a value selects a rule exactly as the rule compares.
 func constant(v ast.Value) bool {
 	_, text := v.(ast.String)
 	return text

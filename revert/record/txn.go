@@ -4,7 +4,7 @@ package record
 type Begun struct {
 	Owner   string   `json:"owner"`
 	Reverts string   `json:"reverts,omitempty"` // the ended transaction that this one reverts
-	Also    []string `json:"also,omitempty"`    // further ended transactions, whose dependent calls are reverted too
+	Also    []string `json:"also,omitempty"`    // further ended transactions; this one also reverts their dependent calls
 	Redoes  string   `json:"redoes,omitempty"`  // the reverted transaction that this one redoes
 	Only    string   `json:"only,omitempty"`    // with redoes: redo only what this revert transaction reverted
 	Roots   []Root   `json:"roots,omitempty"`   // with reverts, redoes: the folders of the revert, if a person named others than the recorded ones
