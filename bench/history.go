@@ -115,13 +115,13 @@ func recovered(dir string) error {
 	return j.Close()
 }
 
-// scanned reads every column of every row.
+// scanned reads every column of every row: nothing is decoded or checked.
 func scanned(dir string) error {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "journal.db")+"?mode=ro")
 	if err != nil {
 		return err
 	}
-	rows, err := db.Query("SELECT * FROM entries LEFT JOIN bodies USING (pos) ORDER BY pos")
+	rows, err := db.Query("SELECT * FROM batches ORDER BY key")
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func spoiledStates() []spoiled {
 	older := func(state string) error { // as a copy made earlier, or without its log
 		d, err := sql.Open("sqlite", filepath.Join(state, "journal.db"))
 		if err == nil {
-			_, err = d.Exec("PRAGMA foreign_keys = OFF; DELETE FROM entries WHERE pos > 4")
+			_, err = d.Exec("DELETE FROM batches WHERE key >= 5 << 24")
 		}
 		if err == nil {
 			err = d.Close()
@@ -69,7 +69,7 @@ func spoiledStates() []spoiled {
 	malformed := "journal is damaged: journal.db was cut or changed: database disk image is malformed (11)" + copyFirst
 	all := []spoiled{
 		{"no SQLite file", instead("journal.db", file), "journal is damaged: journal.db is not an SQLite file" + copyFirst, ""},
-		{"a newer format", header(60, 99), "journal.db has format 99; this remit knows formats up to 4: use a newer one", ""},
+		{"a newer format", header(60, 99), "journal.db has format 99; this remit knows formats up to 5: use a newer one", ""},
 		{"a format that was never released", header(60, 1), "journal.db has format 1, from before the first release: move the folder away and begin a new one", ""},
 		{"another application", header(68, 7), "journal.db belongs to another application (id 0x7)", ""},
 		{"cut to its header", cut(100), malformed, ""},

@@ -30,7 +30,7 @@ func (j *Journal) Append(ctx context.Context, b journal.Batch) (err error) {
 	if err := haveFiles(j.dir, b.Blobs); err != nil {
 		return err
 	}
-	r := newRequest(b)
+	r := newRequest(b).pack()
 	if !j.queue.join(r) {
 		return errClosed
 	}
@@ -121,6 +121,7 @@ func (j *Journal) commit(w *writer, taken []*request) error {
 	for i, r := range taken {
 		r.finish(refused[i])
 	}
+	j.index(w)
 	return nil
 }
 

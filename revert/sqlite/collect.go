@@ -65,6 +65,9 @@ func (c *gcRun) run(ctx context.Context) error {
 	if err := c.candidates(ctx); err != nil {
 		return err
 	}
+	if err := c.j.exclusively(ctx, func(w *writer) error { return w.index() }); err != nil { // destroys the names of released claims
+		return err
+	}
 	if err := c.shrink(ctx); err != nil {
 		return err
 	}

@@ -17,26 +17,19 @@ func (w *writer) mayStore(b journal.Batch) (refused, err error) {
 }
 
 func (w *writer) mayTake(b journal.Batch) (refused, err error) {
-	txn, owner := b.Take.To.Txn, ""
-	if txn == "" || passes(b) { // take finds out
+	id := b.Take.To.Txn
+	if id == "" {
 		return nil, nil
 	}
-	if b.Take.From == "" {
-		exists, err := w.find(stmtExists, &owner, txn)
-		if exists {
-			refused = errExists(txn)
-		}
-		return refused, err
-	}
-	unfinished, err := w.find(stmtHolder, &owner, txn)
-	if !unfinished || owner != b.Take.From {
-		refused = fmt.Errorf("take %s from %s: %w", txn, b.Take.From, journal.ErrNotOwner)
+	t, err := w.txn(id)
+	switch {
+	case err != nil:
+	case b.Take.From == "" && t.exists:
+		refused = fmt.Errorf("begin %s: it exists: %w", id, journal.ErrNotOwner)
+	case b.Take.From != "" && (!t.open() || t.owner != b.Take.From):
+		refused = fmt.Errorf("take %s from %s: %w", id, b.Take.From, journal.ErrNotOwner)
 	}
 	return refused, err
-}
-
-func errExists(txn string) error {
-	return fmt.Errorf("begin %s: it exists: %w", txn, journal.ErrNotOwner)
 }
 
 // mayPass checks the fence with the ownership after the batch's Take.
@@ -45,31 +38,69 @@ func (w *writer) mayPass(b journal.Batch) (refused, err error) {
 	if b.Fence.Txn == "" {
 		return nil, nil
 	}
-	owner, unfinished := b.Take.To.Owner, true
+	t := txnState{exists: true, owner: b.Take.To.Owner}
 	//mutant:lease
 	if b.Take.To.Txn != b.Fence.Txn {
-		unfinished, err = w.find(stmtHolder, &owner, b.Fence.Txn)
+		t, err = w.txn(b.Fence.Txn)
 	}
 	//mutant:lease
-	if !unfinished || owner != b.Fence.Owner {
+	if !t.open() || t.owner != b.Fence.Owner {
 		refused = notOwner(b.Fence)
 	}
 	return refused, err
 }
 
+// txnState is what the journal knows of a transaction. The zero txnState is
+// that of one that does not exist.
+type txnState struct {
+	exists, ended bool
+	owner         string
+}
+
+func (t txnState) open() bool { return t.exists && !t.ended }
+
+// txn returns the state of a transaction. The newer batches count before the
+// table.
+func (w *writer) txn(id string) (t txnState, err error) {
+	newer := w.later.ledger.txns[id]
+	if newer == nil || newer.owner == "" {
+		if t.exists, err = w.findAll(stmtTxn, []any{id}, &t.owner, &t.ended); err != nil || newer == nil {
+			return t, err
+		}
+		t.ended = t.ended || newer.ended
+		return t, nil
+	}
+	return txnState{exists: true, ended: newer.ended, owner: newer.owner}, nil
+}
+
 func (w *writer) mayClaim(b journal.Batch) (refused, err error) {
 	for _, resource := range b.Claims {
-		var holder string
-		held, err := w.find(stmtClaimant, &holder, resource)
+		holder, err := w.holder(resource)
 		if err != nil {
 			return nil, err
 		}
 		//mutant:lease
-		if held && holder != b.Fence.Txn {
+		if holder != "" && holder != b.Fence.Txn {
 			return &journal.ClaimedError{Resource: resource, Holder: holder}, nil
 		}
 	}
 	return nil, nil
+}
+
+// holder returns the transaction that holds a resource. The newer batches count
+// before the table: they may have ended the one that the table names.
+func (w *writer) holder(resource string) (txn string, err error) {
+	if txn := w.later.ledger.claims[resource]; txn != "" {
+		return txn, nil
+	}
+	if _, err = w.find(stmtHolder, &txn, resource); err != nil {
+		return "", err
+	}
+	//mutant:check
+	if t := w.later.ledger.txns[txn]; t != nil && t.ended {
+		return "", nil
+	}
+	return txn, nil
 }
 
 // haveBlobs checks that blobs exist that are not part of the batch.

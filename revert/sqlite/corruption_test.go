@@ -49,17 +49,21 @@ func newSpecimen(t *testing.T, pages int) *specimen {
 	foreign(t, filepath.Join(from, "journal.db"), fmt.Sprint("PRAGMA page_size = ", pages), "VACUUM")
 	j := open(t, from)
 	fill(t, j)
+	require.NoError(t, j.Index(t.Context()))
 	require.NoError(t, j.Close())
 	j = open(t, from)
+	own := journal.Ownership{Txn: "t_3", Owner: j.Owner()}
+	begun, err := record.Seal(record.Record{Header: record.Header{Kind: record.KindBegun, Txn: "t_3"}, Body: &record.Begun{Owner: own.Owner}}, []byte("salt for testing"))
+	require.NoError(t, err)
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.OwnerChange{To: own}, Fence: own, Claims: []string{"r_3"}, Entries: []record.Entry{begun}}))
 	for n := range 4 {
-		s.entries = 6 + n
+		s.entries = 7 + n
 		e := journaltest.Entry(record.Header{Session: "s_1"}, fmt.Sprint("tool ", n))
 		require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}, Durable: true}))
 	}
 	require.NoError(t, os.CopyFS(s.dir, os.DirFS(from)))
 	require.NoError(t, j.Close())
 	require.NoError(t, os.Remove(filepath.Join(s.dir, "journal.db-shm")))
-	var err error
 	s.main, err = os.ReadFile(filepath.Join(s.dir, "journal.db"))
 	require.NoError(t, err)
 	s.log, err = os.ReadFile(filepath.Join(s.dir, "journal.db-wal"))
@@ -189,7 +193,7 @@ func readClaims(dir string) (claims []string, small string, err error) {
 		return nil, "", err
 	}
 	defer func() { _ = db.Close() }()
-	rows, err := db.Query("SELECT resource || ' ' || txn FROM claims")
+	rows, err := db.Query("SELECT resource || ' ' || txn FROM claims UNION ALL SELECT resource || ' ' || txn FROM new_claims")
 	if err != nil {
 		return nil, "", err
 	}

@@ -2,7 +2,7 @@
 // processes at once.
 //
 //	journal.head      the promised number of entries, and their tree head
-//	journal.db        entries with their tree, small blobs, transactions, claims (SQLite, WAL)
+//	journal.db        batches of entries with their tree, small blobs, derived tables (SQLite, WAL)
 //	blobs/ab/abcd…    one file for each large blob, named by its digest
 //	blobs/new/        large blobs that are being written
 //	owners/ID.lock    locked while the opening with that name lives
@@ -35,8 +35,8 @@
 //
 // Open checks only the format, so that it is cheap beside a live writer. If no
 // other opening has the journal open, it also checks the write-ahead log. Each
-// entry is checked against its leaf and its index columns when it is read, each
-// blob against its digest.
+// entry is checked against its leaf and the names that its row repeats when it
+// is read, each blob against its digest.
 //
 // The suffix rule has a price: SQLite cannot distinguish damage in the
 // write-ahead log from the end that a crash left, and drops the rest without a

@@ -1,41 +1,65 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
-	"errors"
+	"cmp"
 	"fmt"
 
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/record"
 )
 
 // erase destroys bodies and salts and keeps the digests of the bodies. SQLite
 // overwrites the freed bytes in pages with zeros (secure_delete). Copies in the
-// write-ahead log remain until CollectGarbage empties it.
-func (w *writer) erase(b journal.Batch) error {
-	for _, call := range b.Erase {
-		after := int64(0)
-		for {
-			e := record.Entry{}
-			err := w.stmts[stmtErase].QueryRowContext(context.Background(), call, after).Scan(&e.Pos, &e.Header.Kind, &e.Salt, &e.Body)
-			if errors.Is(err, sql.ErrNoRows) {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			if after = e.Pos; !e.Header.Kind.Erasable() {
-				continue
-			}
-			_, err = w.run(stmtErased, e.Pos, stored(e.BodyDigest()))
+// write-ahead log remain until CollectGarbage empties it. Readers that keep
+// batches in memory see the number of erasures.
+func (w *writer) erase(calls []string) error {
+	for _, call := range calls {
+		keys, err := w.keysOf(placeOf(byCall, call))
+		for _, key := range keys {
 			if err == nil {
-				_, err = w.run(stmtEraseOne, e.Pos)
-			}
-			if err != nil {
-				return fmt.Errorf("erase entry %d: %w", e.Pos, err)
+				err = w.eraseIn(key, call)
 			}
 		}
+		if err != nil {
+			return fmt.Errorf("erase %s: %w", call, err)
+		}
 	}
-	return nil
+	if len(calls) == 0 {
+		return nil
+	}
+	w.later.erased = true
+	_, err := w.run(stmtErasure)
+	return err
+}
+
+func (w *writer) eraseIn(key batchKey, call string) error {
+	var n int64
+	var data []byte
+	found, err := w.findAll(stmtBatchAt, []any{int64(key)}, &n, &data)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fmt.Errorf("the batch of entry %d: %w", key.pos(), journal.ErrNotFound)
+	}
+	b := unpack(key, n, data)
+	if err := cmp.Or(b.bad, b.lost); err != nil {
+		return err
+	}
+	for i := range b.entries {
+		e, err := b.checked(i)
+		if err != nil {
+			return err
+		}
+		if e.Header.Call == call && e.Header.Kind.Erasable() && e.Erased == "" {
+			b.entries[i].erased, b.entries[i].salt, b.entries[i].body = stored(e.BodyDigest()), nil, nil
+			clear(e.Salt) // in data
+			clear(e.Body)
+		}
+	}
+	// A row of the same size is overwritten where it is. Making it smaller can
+	// leave copies of it between the rows of its page, which no deletion clears.
+	if _, err = w.run(stmtRewrite, int64(key), data); err == nil {
+		_, err = w.run(stmtRewrite, int64(key), b.pack())
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // SyncLevel returns SQLite's own setting for the last append: 2 is FULL, 1 is
@@ -18,7 +19,7 @@ func (j *Journal) SyncLevel() (level int, err error) {
 
 // Plan returns SQLite's plan for a query, a line for each step.
 func (j *Journal) Plan(q journal.Query) (string, error) {
-	query, args := selectEntries(q, readRange{upTo: 1000}, pageEntries)
+	query, args := selectBatches(q, placesFor(q), 0, keyAt(1000), pageBatches)
 	rows, err := j.reader.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+query, args...)
 	if err != nil {
 		return "", err
@@ -34,6 +35,32 @@ func (j *Journal) Plan(q journal.Query) (string, error) {
 		plan = append(plan, step)
 	}
 	return strings.Join(plan, "\n"), rows.Err()
+}
+
+// Index updates the derived tables at once.
+func (j *Journal) Index(ctx context.Context) error {
+	return j.exclusively(ctx, func(w *writer) error { return w.index() })
+}
+
+// Repack changes the entries of a packed batch that begins at a position, and
+// seals it again.
+func Repack(pos, n int64, data []byte, change func(entries []record.Entry)) []byte {
+	b := unpack(keyAt(pos), n, data)
+	var entries []record.Entry
+	for i, p := range b.entries {
+		e := b.entry(i)
+		e.Header = record.Header{Kind: p.kind, Session: p.session, Txn: p.txn, Call: p.call}
+		entries = append(entries, e)
+	}
+	change(entries)
+	return append(pack(b.ops, entries), b.hashes...)
+}
+
+// WithoutHashes returns a packed batch without the hashes of the tree.
+func WithoutHashes(pos, n int64, data []byte) []byte {
+	b := unpack(keyAt(pos), n, data)
+	b.hashes = nil
+	return b.pack()
 }
 
 // Waiting returns how many batches wait for a transaction. A single one is

@@ -39,7 +39,7 @@ func TestOpenRefusesOtherFormats(t *testing.T) {
 				require.NoError(t, open(t, filepath.Dir(file)).Close())
 				foreign(t, file, "PRAGMA user_version = 99")
 			},
-			says: "format 99; this remit knows formats up to 4: use a newer one",
+			says: "format 99; this remit knows formats up to 5: use a newer one",
 		},
 		"a format from before the first release": {
 			spoil: func(t *testing.T, file string) {
@@ -67,7 +67,7 @@ func TestOpenRefusesOtherFormats(t *testing.T) {
 		},
 		"a journal without tables": {
 			spoil: func(t *testing.T, file string) {
-				foreign(t, file, "PRAGMA application_id = 0x72656d74", "PRAGMA user_version = 4")
+				foreign(t, file, "PRAGMA application_id = 0x72656d74", "PRAGMA user_version = 5")
 			},
 			says: "0 tables",
 			is:   record.ErrDamaged,
@@ -178,7 +178,7 @@ func reading(t *testing.T, file string) (release func()) {
 	tx, err := db.Begin()
 	require.NoError(t, err)
 	var n int
-	require.NoError(t, tx.QueryRow("SELECT count(*) FROM entries").Scan(&n))
+	require.NoError(t, tx.QueryRow("SELECT count(*) FROM batches").Scan(&n))
 	return func() {
 		require.NoError(t, tx.Rollback())
 		require.NoError(t, db.Close())

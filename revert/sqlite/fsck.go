@@ -95,7 +95,7 @@ func (f *fsck) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.named.close()) }()
-	for _, part := range []func(context.Context) error{f.complete, f.structure, f.contract, f.claims, f.rows, f.files} {
+	for _, part := range []func(context.Context) error{f.complete, f.structure, f.contract, f.derived, f.rows, f.files} {
 		if err := part(ctx); err != nil {
 			return err
 		}

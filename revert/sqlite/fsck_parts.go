@@ -87,20 +87,6 @@ func explained(err error) error {
 	return explain(err)
 }
 
-// claims checks that each claim belongs to a transaction that has not ended.
-func (f *fsck) claims(ctx context.Context) error {
-	err := f.each(ctx, `SELECT resource, txn FROM claims c
-		WHERE NOT EXISTS (SELECT 1 FROM txns t WHERE t.txn = c.txn AND t.ended = 0)`, func(rows *sql.Rows) error {
-		var resource, txn string
-		if err := rows.Scan(&resource, &txn); err != nil {
-			return err
-		}
-		f.problem("%s is claimed by transaction %s, which has ended or never began: no other transaction can claim it", resource, txn)
-		return nil
-	})
-	return f.unlessDamage(err)
-}
-
 // rows checks the small blobs.
 func (f *fsck) rows(ctx context.Context) error {
 	err := f.each(ctx, "SELECT digest, size, length(content) FROM blobs", func(rows *sql.Rows) error {

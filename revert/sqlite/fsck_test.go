@@ -87,32 +87,48 @@ func TestFsckOfASoundJournal(t *testing.T) {
 }
 
 func TestFsckFindsChanges(t *testing.T) {
-	for name, test := range map[string]struct{ change, says string }{
-		"a leaf":                       {"UPDATE entries SET leaf = (SELECT leaf FROM entries WHERE pos = 2) WHERE pos = 3", "entry 3 does not fit its leaf"},
-		"a body":                       {"UPDATE bodies SET body = CAST('{}' AS BLOB) WHERE pos = 4", "entry 4 does not fit its leaf"},
-		"an entry in the middle":       {"DELETE FROM entries WHERE pos = 3", "position 4 follows 2"},
-		"the end":                      {"DELETE FROM entries WHERE pos = 6", "its end was cut off"},
-		"a sealed forgery":             {"UPDATE entries SET (head, leaf, kind, call) = (SELECT head, leaf, kind, call FROM entries WHERE pos = 2) WHERE pos = 3; UPDATE bodies SET (salt, body) = (SELECT salt, body FROM bodies WHERE pos = 2) WHERE pos = 3", "hashes of the tree are not those of the leaves"},
-		"a hash":                       {"UPDATE entries SET tree = zeroblob(length(tree)) WHERE pos = 2", "hashes of the tree are not those of the leaves"},
-		"hashes that are gone":         {"UPDATE entries SET tree = zeroblob(32) WHERE pos = 4", "entry 4 lacks hashes"},
-		"a small blob":                 {"UPDATE blobs SET content = zeroblob(10)", "has other content"},
-		"a small blob that is gone":    {"DELETE FROM blobs", "not in the journal"},
-		"a size":                       {"UPDATE blobs SET size = 11", "is filed with 11 bytes and has 10"},
-		"a claim of an ended one":      {"UPDATE claims SET txn = 't_1'", "r is claimed by transaction t_1"},
-		"an end without record":        {"UPDATE txns SET ended = 1", "held for ended"},
-		"an owner":                     {"UPDATE txns SET owner = 'o_abc' WHERE txn = 't_2'", "its records name the owner"},
-		"an owner of no journal":       {"UPDATE txns SET owner = 'me' WHERE txn = 't_2'", "its records name the owner"},
-		"an index":                     {"PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE INDEX entries_kind ON entries (session)' WHERE name = 'entries_kind'", "integrity"},
-		"another application's number": {"PRAGMA application_id = 7", "belongs to another application"},
+	type row = func(int64, []byte) []byte
+	for name, test := range map[string]struct {
+		pos    int64 // of the changed batch; 0: change is a statement
+		row    row
+		change string
+		says   string
+	}{
+		"a leaf":                       {2, sealed(2, func(e []record.Entry) { e[1].Leaf = e[0].Leaf }), "", "entry 3 does not fit its leaf"},
+		"a body":                       {4, sealed(4, func(e []record.Entry) { e[0].Body = []byte("{}") }), "", "entry 4 does not fit its leaf"},
+		"a batch in the middle":        {0, nil, fmt.Sprint("DELETE FROM batches WHERE key = ", keyOf(2)), "position 4 follows 1"},
+		"the end":                      {0, nil, fmt.Sprint("DELETE FROM batches WHERE key = ", keyOf(6)), "its end was cut off"},
+		"a count":                      {0, nil, fmt.Sprint("UPDATE batches SET n = 1 WHERE key = ", keyOf(2)), "are counted"},
+		"a sealed forgery":             {2, sealed(2, func(e []record.Entry) { e[1] = e[0] }), "", "hashes of the tree are not those of the leaves"},
+		"a hash":                       {2, func(_ int64, data []byte) []byte { data[len(data)-1]++; return data }, "", "hashes of the tree are not those of the leaves"},
+		"hashes that are gone":         {2, func(n int64, data []byte) []byte { return sqlite.WithoutHashes(2, n, data) }, "", "entry 2 lacks hashes"},
+		"a checksum":                   {2, func(_ int64, data []byte) []byte { data[1]++; return data }, "", "its directory does not fit its checksum"},
+		"another header":               {2, sealed(2, func(e []record.Entry) { e[0].Header.Call = "c_9" }), "", "entry 2 is stored under another header"},
+		"a small blob":                 {0, nil, "UPDATE blobs SET content = zeroblob(10)", "has other content"},
+		"a small blob that is gone":    {0, nil, "DELETE FROM blobs", "not in the journal"},
+		"a size":                       {0, nil, "UPDATE blobs SET size = 11", "is filed with 11 bytes and has 10"},
+		"a claim of an ended one":      {0, nil, "UPDATE claims SET txn = 't_1'", "r is claimed by transaction t_1"},
+		"a new claim":                  {0, nil, "INSERT INTO new_claims VALUES (9, 'r', 't_2', 0)", "claim 9 of transaction t_2 does not fit its checksum"},
+		"an end without record":        {0, nil, "UPDATE txns SET ended = 1", "held for ended"},
+		"an owner":                     {0, nil, "UPDATE txns SET owner = 'o_abc' WHERE txn = 't_2'", "its records name the owner"},
+		"an owner of no journal":       {0, nil, "UPDATE txns SET owner = 'me' WHERE txn = 't_2'", "its records name the owner"},
+		"another transaction":          {0, nil, "INSERT INTO txns (txn, owner, ended) VALUES ('t_9', 'o_abc', 1)", "the table txns has 3 rows, and the batches make 2"},
+		"an index":                     {0, nil, "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE INDEX claims_txn ON claims (resource)' WHERE name = 'claims_txn'", "integrity"},
+		"another application's number": {0, nil, "PRAGMA application_id = 7", "belongs to another application"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			j := open(t, dir)
 			fill(t, j)
+			require.NoError(t, j.Index(t.Context()))
 			head, err := j.Head(t.Context())
 			require.NoError(t, err)
 			require.NoError(t, j.Close())
-			foreign(t, filepath.Join(dir, "journal.db"), test.change)
+			if test.row != nil {
+				rewrite(t, dir, test.pos, test.row)
+			} else {
+				foreign(t, filepath.Join(dir, "journal.db"), test.change)
+			}
 			_, problems, err := fsck(t, dir, head)
 			require.Error(t, err)
 			if test.says == "integrity" {

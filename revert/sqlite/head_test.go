@@ -244,15 +244,17 @@ func TestHeadFile(t *testing.T) {
 // reported when it is read, and does not prevent opening the journal.
 func TestDamageIsNoLoss(t *testing.T) {
 	l := leftBehind(t, 4, true)
-	for name, change := range map[string]string{
-		"body": "bodies SET body = zeroblob(9)",
-		"leaf": "entries SET leaf = x'00'",
-		"tree": "entries SET tree = zeroblob(length(tree))",
+	for name, change := range map[string]func(int64, []byte) []byte{
+		"body":     sealed(7, func(e []record.Entry) { clear(e[1].Body) }),
+		"leaf":     sealed(7, func(e []record.Entry) { e[1].Leaf = "x" }),
+		"tree":     func(_ int64, data []byte) []byte { clear(data[len(data)-32:]); return data },
+		"checksum": func(_ int64, data []byte) []byte { data[1]++; return data },
+		"all":      func(int64, []byte) []byte { return []byte{} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := memoryDir(t)
 			writeFiles(t, dir, l.each[3])
-			foreign(t, filepath.Join(dir, dbFile), "UPDATE "+change+" WHERE pos = 8")
+			rewrite(t, dir, 7, change)
 			require.NoError(t, open(t, dir).Close())
 			_, err := sqlite.Fsck(t.Context(), dir, revert.FsckOptions{})
 			require.ErrorIs(t, err, record.ErrDamaged)

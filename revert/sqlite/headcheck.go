@@ -176,7 +176,7 @@ func (j *Journal) checkWhole(ctx context.Context) error {
 		return j.causeOf(ctx, err)
 	}
 	var n int64
-	if err := j.reader.QueryRowContext(ctx, "SELECT count(*) FROM entries NOT INDEXED").Scan(&n); err != nil {
+	if err := j.reader.QueryRowContext(ctx, "SELECT coalesce(sum(n), 0) FROM batches").Scan(&n); err != nil {
 		return j.causeOf(ctx, err)
 	}
 	last, err := j.size(ctx)

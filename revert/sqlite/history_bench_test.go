@@ -44,26 +44,28 @@ func history(tb testing.TB, dir string, calls, unfinished int) {
 	defer func() { require.NoError(tb, j.Close()) }()
 	h := hosttest.New(1)
 	input, decision := json.RawMessage(`{"content":"`+fmt.Sprintf("%0200d", 0)+`","path":"a.txt"}`), json.RawMessage(`{"effect":"allow","reasons":[{"at":"w.rego:13","text":"because"}]}`)
-	var lines []revert.CallRecord
 	for n := range calls / 10 {
 		txn := fmt.Sprintf("t_%012d", n)
 		rec := revert.NewRecorder(j, h, "s_0123456789ab").In(txn)
-		lines = append(lines[:0], revert.CallRecord{Body: &record.Begun{Owner: j.Owner()}})
+		write := func(w revert.Write, lines ...revert.CallRecord) {
+			w.Records = lines
+			require.NoError(tb, rec.Write(tb.Context(), w))
+		}
+		write(revert.Write{Take: journal.OwnerChange{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}}, revert.CallRecord{Body: &record.Begun{Owner: j.Owner()}})
 		end := n < calls/10-unfinished
 		for i := range 10 {
 			call := fmt.Sprintf("c_%012d", n*10+i)
-			lines = append(lines,
+			write(revert.Write{},
 				revert.CallRecord{Call: call, Body: &record.Started{Sequence: i + 1, Key: "k", Tool: record.ToolRef{Name: "file_write"}, Input: input, Class: effect.Reversible, Confinement: "handles", Decision: decision}},
 				revert.CallRecord{Call: call, Body: &record.Changed{Change: effect.Change{N: 1, Scheme: "none", Resource: "file://w/a.txt", Kind: "write", Pre: "1", Post: "2", Inverse: json.RawMessage("{}")}}})
 			if end || i < 9 {
-				lines = append(lines, revert.CallRecord{Call: call, Body: &record.Done{Output: json.RawMessage(`"ok"`)}},
+				write(revert.Write{}, revert.CallRecord{Call: call, Body: &record.Done{Output: json.RawMessage(`"ok"`)}},
 					revert.CallRecord{Call: call, Body: &record.Verified{Phase: "call", Presence: "applied", OK: true}})
 			}
 		}
 		if end {
-			lines = append(lines, revert.CallRecord{Body: &record.Committed{}})
+			write(revert.Write{End: true}, revert.CallRecord{Body: &record.Committed{}})
 		}
-		require.NoError(tb, rec.Write(tb.Context(), revert.Write{Records: lines, End: end, Take: journal.OwnerChange{To: journal.Ownership{Txn: txn, Owner: j.Owner()}}}))
 	}
 	require.NoError(tb, j.Append(tb.Context(), journal.Batch{Durable: true}))
 }
@@ -73,13 +75,12 @@ func plainScan(tb testing.TB, dir string) (n int) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "journal.db"))
 	require.NoError(tb, err)
-	rows, err := db.Query("SELECT pos, kind, session, txn, call, head, salt, body, leaf FROM entries LEFT JOIN bodies USING (pos) ORDER BY pos")
+	rows, err := db.Query("SELECT key, n, data FROM batches ORDER BY key")
 	require.NoError(tb, err)
-	var pos int64
-	var kind, session, txn, call, leaf string
-	var head, salt, body []byte
+	var key, entries int64
+	var data []byte
 	for rows.Next() {
-		require.NoError(tb, rows.Scan(&pos, &kind, &session, &txn, &call, &head, &salt, &body, &leaf))
+		require.NoError(tb, rows.Scan(&key, &entries, &data))
 		n++
 	}
 	require.NoError(tb, rows.Err())

@@ -21,7 +21,8 @@ type Journal struct {
 	lock    *ownerLock
 	queue   queue
 	kept    unnamedBlobs
-	names   names
+	names   namedBlobs
+	recent  recent
 	writer  *writer // belongs to the leader; nil until it is needed
 	failed  atomic.Pointer[error]
 	closed  atomic.Bool

@@ -8,10 +8,10 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// names holds the digests that entries name, as far as this opening has read
+// namedBlobs holds the digests that entries name, as far as this opening has read
 // the entries. It is not part of the stored journal. Each digest is looked up
 // in the journal before it counts.
-type names struct {
+type namedBlobs struct {
 	lock   chan struct{} // holds one token while CollectGarbage uses the fields below
 	seen   *digestSet    // nil: no entries were read yet
 	upTo   int64         // position up to which entries were read
@@ -19,7 +19,7 @@ type names struct {
 }
 
 // take acquires the set for the caller.
-func (n *names) take(ctx context.Context) error {
+func (n *namedBlobs) take(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -41,10 +41,10 @@ func (n *names) take(ctx context.Context) error {
 	return nil
 }
 
-func (n *names) leave() { <-n.lock }
+func (n *namedBlobs) leave() { <-n.lock }
 
 // close acquires the set and never releases it.
-func (n *names) close() error {
+func (n *namedBlobs) close() error {
 	if n.lock == nil {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (n *names) close() error {
 }
 
 // read reads the entries that were appended since the last read.
-func (n *names) read(ctx context.Context, j *Journal) error {
+func (n *namedBlobs) read(ctx context.Context, j *Journal) error {
 	size, err := j.size(ctx)
 	if err != nil {
 		return j.causeOf(ctx, err)
@@ -71,15 +71,18 @@ func (n *names) read(ctx context.Context, j *Journal) error {
 }
 
 // has reports whether an entry names a digest and was not erased meanwhile.
-func (n *names) has(ctx context.Context, j *Journal, digest string) (bool, error) {
+func (n *namedBlobs) has(ctx context.Context, j *Journal, digest string) (bool, error) {
 	for {
 		pos, err := n.seen.newest(ctx, digest)
 		if err != nil || pos == 0 {
 			return false, explained(err)
 		}
-		var there bool
-		if err := j.reader.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM bodies WHERE pos = ?)", pos).Scan(&there); err != nil || there {
-			return there, j.causeOrNil(ctx, err)
+		b, err := j.batchOf(ctx, pos)
+		if err != nil {
+			return false, j.causeOf(ctx, err)
+		}
+		if b != nil && pos <= b.last() && len(b.entries[pos-b.key.pos()].erased) == 0 {
+			return true, nil
 		}
 		if err := n.seen.forget(ctx, digest, pos); err != nil {
 			return false, explained(err)

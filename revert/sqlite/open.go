@@ -52,7 +52,7 @@ func Open(ctx context.Context, dir string, opts ...Option) (*Journal, error) {
 }
 
 func newJournal(dir string) *Journal {
-	return &Journal{dir: dir, wait: busyBackoff{limit: time.Minute}, names: names{lock: make(chan struct{}, 1)}}
+	return &Journal{dir: dir, wait: busyBackoff{limit: time.Minute}, names: namedBlobs{lock: make(chan struct{}, 1)}}
 }
 
 func (j *Journal) open(ctx context.Context) error {

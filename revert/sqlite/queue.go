@@ -20,10 +20,11 @@ type queue struct {
 
 // request is a batch and its waiting caller.
 type request struct {
-	batch journal.Batch
-	alone bool        // it has no batch, and wants the lead for itself
-	wake  chan signal // buffered for all signals: one to lead, and one for the end
-	err   error       // the outcome, once it is known
+	batch  journal.Batch
+	packed []byte      // the batch as a row, without its hashes
+	alone  bool        // it has no batch, and wants the lead for itself
+	wake   chan signal // buffered for all signals: one to lead, and one for the end
+	err    error       // the outcome, once it is known
 }
 
 type signal int
@@ -34,6 +35,13 @@ const (
 )
 
 func newRequest(b journal.Batch) *request { return &request{batch: b, wake: make(chan signal, 2)} }
+
+// pack encodes the batch before the caller waits, so that callers encode at
+// the same time.
+func (r *request) pack() *request {
+	r.packed = pack(opsOf(r.batch), r.batch.Entries)
+	return r
+}
 
 // finish ends the wait of a request that was taken.
 func (r *request) finish(err error) {

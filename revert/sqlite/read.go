@@ -1,13 +1,14 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
@@ -15,93 +16,191 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// Entries are read in pages. So a slow consumer does not hold a connection,
-// which its loop may need for another query, and does not prevent SQLite from
-// restarting its write-ahead log.
+// Older batches are read in pages. So a slow consumer does not hold a
+// connection, which its loop may need for another query, and does not prevent
+// SQLite from restarting its write-ahead log.
 const (
-	pageEntries = 256
+	pageBatches = 256
 	pageBytes   = 1 << 20
 )
 
 // Entries yields the entries that the query selects among those stored when it
-// begins. One page is a snapshot. Stored entries never move, so an upper bound
-// makes a snapshot of the later pages. A damaged entry is yielded with its
-// position alone, followed by the next ones.
+// begins: stored batches never move, so the key of the last one makes a
+// snapshot of all pages. A damaged entry is yielded with its position alone,
+// followed by the next ones.
 func (j *Journal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	return func(yield func(record.Entry, error) bool) {
 		if err := j.usable(ctx); err != nil {
 			yield(record.Entry{}, err)
 			return
 		}
-		s := readRange{after: q.After, upTo: unbounded, left: q.Limit}
-		for s.after < s.upTo {
-			page, err := j.page(ctx, q, &s)
-			for _, e := range page {
-				if ctx.Err() != nil {
-					yield(record.Entry{}, context.Cause(ctx))
-					return
-				}
-				if !yield(readEntry(e)) {
-					return
-				}
-			}
-			if err != nil {
-				yield(record.Entry{}, j.causeOf(ctx, err))
-				return
-			}
+		r := reading{ctx: ctx, journal: j, query: q, places: placesFor(q), left: q.Limit, yield: yield}
+		if err := r.run(); err != nil {
+			yield(record.Entry{}, j.causeOrNil(ctx, err))
 		}
 	}
 }
 
-const unbounded = math.MaxInt64
-
-// readRange is the rest of a query.
-type readRange struct {
-	after, upTo int64
-	left        int // maximum number of remaining entries; 0: no limit
+// reading is a query that runs.
+type reading struct {
+	ctx     context.Context //nolint:containedctx // as short as the call
+	journal *Journal
+	query   journal.Query
+	places  []string // the entries are in batches of one of these places; nil: in any
+	left    int      // maximum number of remaining entries; 0 or less: no limit
+	yield   func(record.Entry, error) bool
 }
 
-// row is a stored entry, with the columns that repeat its header.
-type row struct {
-	record.Entry
-	kind, session, txn, call string
+// run yields the entries of the batches in the derived tables, and of those in
+// memory, in the order that the query wants.
+func (r *reading) run() error {
+	s, err := r.journal.snapshot(r.ctx)
+	if err != nil {
+		return err
+	}
+	older := func() (bool, error) { return r.older(s) }
+	newer := func() (bool, error) { return r.newer(s), nil }
+	parts := []func() (bool, error){older, newer}
+	if r.query.Newest {
+		parts = []func() (bool, error){newer, older}
+	}
+	for _, part := range parts {
+		if more, err := part(); !more || err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// page reads the next entries and shortens the range by them. The range is
-// empty at the end.
-func (j *Journal) page(ctx context.Context, q journal.Query, s *readRange) ([]row, error) {
-	limit := pageEntries
-	if s.left > 0 {
-		limit = min(limit, s.left)
+func (r *reading) newer(s snapshot) (more bool) {
+	batches := slices.All(s.batches)
+	if r.query.Newest {
+		batches = slices.Backward(s.batches)
 	}
-	query, args := selectEntries(q, *s, limit)
-	stmt, err := j.prepared(query)
+	for _, b := range batches {
+		if b.last() > r.query.After && !r.batch(b, true) {
+			return false
+		}
+	}
+	return true
+}
+
+// older reads pages of the batches that the derived tables have.
+func (r *reading) older(s snapshot) (more bool, err error) {
+	after, upTo := batchKey(0), s.after
+	if r.query.After > 0 {
+		if len(s.batches) > 0 && r.query.After >= s.batches[0].key.pos()-1 {
+			return true, nil
+		}
+		after = keyAt(r.query.After + 1)
+		if b, err := r.journal.batchOf(r.ctx, r.query.After+1); err != nil {
+			return false, err
+		} else if b != nil {
+			after = b.key - 1
+		}
+	}
+	for after < upTo {
+		page, atEnd, err := r.page(after, upTo)
+		for _, b := range page {
+			if !r.batch(b, false) {
+				return false, nil
+			}
+		}
+		if err != nil || atEnd {
+			return err == nil, err
+		}
+		if last := page[len(page)-1].key; r.query.Newest {
+			upTo = last - 1
+		} else {
+			after = last
+		}
+	}
+	return true, nil
+}
+
+// batch yields the entries of one batch that the query selects. It returns false
+// if nothing more is wanted. An entry whose header is not reliable is checked
+// before it is left out. If the batch is shared, the caller gets a copy.
+func (r *reading) batch(b *storedBatch, shared bool) (more bool) {
+	for n := range b.entries {
+		i := n
+		if r.query.Newest {
+			i = len(b.entries) - 1 - n
+		}
+		if b.key.pos()+int64(i) <= r.query.After || b.bad == nil && !selects(r.query, b.entries[i].names, b.entries[i].body) {
+			continue
+		}
+		if r.ctx.Err() != nil {
+			r.yield(record.Entry{}, context.Cause(r.ctx))
+			return false
+		}
+		e, err := b.checked(i)
+		if err == nil && b.bad != nil && !selects(r.query, headerNames(e.Header), e.Body) {
+			continue
+		}
+		if shared {
+			e.Head, e.Salt, e.Body = bytes.Clone(e.Head), bytes.Clone(e.Salt), bytes.Clone(e.Body)
+		}
+		if !r.yield(e, err) {
+			return false
+		}
+		if r.left--; r.left == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// page reads the next batches.
+func (r *reading) page(after, upTo batchKey) (page []*storedBatch, atEnd bool, err error) {
+	limit := pageBatches
+	if r.left > 0 {
+		limit = min(limit, r.left)
+	}
+	query, args := selectBatches(r.query, r.places, after, upTo, limit)
+	stmt, err := r.journal.prepared(query)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	rows, err := stmt.QueryContext(ctx, args...)
+	rows, err := stmt.QueryContext(r.ctx, args...)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	page, size := []row{}, 0
-	for len(page) < limit && size < pageBytes && rows.Next() {
-		r, err := scan(rows)
+	n, size := 0, 0
+	for size < pageBytes && rows.Next() {
+		b, err := scanBatch(rows)
 		if err != nil {
-			_ = rows.Close() // the first error counts
-			return page, err
+			return page, false, errors.Join(err, rows.Close())
 		}
-		page, size = append(page, r), size+len(r.Body)
+		n, size = n+1, size+b.size
+		if len(page) > 0 && page[len(page)-1].key == b.key { // two of the kinds
+			continue
+		}
+		r.expect(b)
+		page = append(page, b)
 	}
-	if err := rows.Err(); err != nil {
-		_ = rows.Close()
-		return page, err
+	atEnd = n < limit && size < pageBytes
+	return page, atEnd, errors.Join(rows.Err(), rows.Close())
+}
+
+func selects(q journal.Query, n names, body []byte) bool {
+	if q.Session != "" && n.session != q.Session || q.Txn != "" && n.txn != q.Txn || q.Call != "" && n.call != q.Call {
+		return false
 	}
-	s.shorten(page, q.Newest, len(page) < limit && size < pageBytes)
-	err = rows.Close()
-	if err == nil && s.upTo == unbounded && s.after < s.upTo {
-		s.upTo, err = j.size(ctx)
+	if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, n.kind) {
+		return false
 	}
-	return page, err
+	return len(q.About) == 0 || slices.ContainsFunc(q.About, func(text string) bool { return bytes.Contains(body, []byte(text)) })
+}
+
+// expect marks a batch that the index names and that has no such entry.
+func (r *reading) expect(b *storedBatch) {
+	belongs := func(p packedEntry) bool { return slices.ContainsFunc(r.places, p.in) }
+	//mutant:check
+	if b.bad == nil && len(r.places) > 0 && !slices.ContainsFunc(b.entries, belongs) {
+		b.bad = fmt.Errorf("%w: the index names the batch of entry %d for another one", record.ErrDamaged, b.key.pos())
+		b.lost = b.bad
+	}
 }
 
 // prepared returns a prepared query of the reader. Preparing it takes longer
@@ -121,41 +220,51 @@ func (j *Journal) prepared(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-func (s *readRange) shorten(page []row, newest, atEnd bool) {
-	if atEnd {
-		s.after = s.upTo
-		return
+// notIndexed reports whether a kind has no places: every call leaves such
+// entries.
+func notIndexed(k record.Kind) bool { return k == record.KindStarted || k == record.KindDone }
+
+// placesFor returns the places whose batches have all entries that a query
+// selects: one, or one for each kind. Without such places, all batches are read.
+func placesFor(q journal.Query) (places []string) {
+	switch {
+	case q.Call != "":
+		return []string{placeOf(byCall, q.Call)}
+	case q.Txn != "":
+		return []string{placeOf(byTxn, q.Txn)}
+	case q.Session != "":
+		return []string{placeOf(bySession, q.Session)}
+	case slices.ContainsFunc(q.Kinds, notIndexed):
+		return nil
 	}
-	if last := page[len(page)-1].Pos; newest {
-		s.upTo = last - 1
-	} else {
-		s.after = last
+	for _, k := range slices.Compact(slices.Sorted(slices.Values(q.Kinds))) {
+		places = append(places, placeOf(byKind, string(k)))
 	}
-	if s.left > 0 {
-		if s.left -= len(page); s.left == 0 {
-			s.after = s.upTo
-		}
-	}
+	return places
 }
 
-// selectEntries returns the query for a page. SQLite has no statistics to
-// choose an index, so the query leaves no choice: the plus signs hide all but
-// the most selective index. Each index returns its rows in the order of
-// positions. The index of kinds does so for one kind. Several kinds are merged,
-// each from its own range, so a query for rare kinds reads nothing else.
-func selectEntries(q journal.Query, s readRange, limit int) (query string, args []any) {
+// selectBatches returns the query for a page. It leaves SQLite no choice of an
+// index. The places of several kinds are merged, each from its own range.
+func selectBatches(q journal.Query, places []string, after, upTo batchKey, limit int) (query string, args []any) {
+	const ofPlace = "SELECT places.key AS key, n, data FROM places LEFT JOIN batches ON batches.key = places.key" +
+		" WHERE name = ? AND places.key > ? AND places.key <= ?"
 	var b strings.Builder
-	parts := [][]record.Kind{q.Kinds}
-	if q.Call+q.Txn+q.Session == "" && len(q.Kinds) > 0 {
-		parts = splitKinds(q.Kinds)
-	}
-	for i, kinds := range parts {
+	for i, name := range places {
 		if i > 0 {
 			b.WriteString(" UNION ALL ")
 		}
-		args = append(args, selectSome(&b, q, s, kinds)...)
+		b.WriteString(ofPlace)
+		args = append(args, name, int64(after), int64(upTo))
+		if len(q.Kinds) > 0 && name[0] != byKind {
+			b.WriteString(" AND kinds & ? <> 0")
+			args = append(args, kindSet(q.Kinds...))
+		}
 	}
-	b.WriteString(" ORDER BY pos")
+	if len(places) == 0 {
+		b.WriteString("SELECT key, n, data FROM batches WHERE key > ? AND key <= ?")
+		args = append(args, int64(after), int64(upTo))
+	}
+	b.WriteString(" ORDER BY key")
 	if q.Newest {
 		b.WriteString(" DESC")
 	}
@@ -163,63 +272,15 @@ func selectEntries(q journal.Query, s readRange, limit int) (query string, args 
 	return b.String(), append(args, limit)
 }
 
-// notIndexed reports whether no index has a kind; see seldom.
-func notIndexed(k record.Kind) bool {
-	return k == record.KindBegun || k == record.KindStarted || k == record.KindDone || k == record.KindCommitted
-}
-
-// splitKinds returns each indexed kind alone, and the other kinds together.
-func splitKinds(kinds []record.Kind) (parts [][]record.Kind) {
-	var rest []record.Kind
-	for _, k := range slices.Compact(slices.Sorted(slices.Values(kinds))) {
-		if notIndexed(k) {
-			rest = append(rest, k)
-		} else {
-			parts = append(parts, []record.Kind{k})
-		}
+// scanBatch reads a row of batches. One that only the index has is damage.
+func scanBatch(rows *sql.Rows) (*storedBatch, error) {
+	var key batchKey
+	var n sql.NullInt64
+	var data []byte
+	if err := rows.Scan(&key, &n, &data); err != nil {
+		return nil, err
 	}
-	if len(rest) > 0 {
-		parts = append(parts, rest)
-	}
-	return parts
-}
-
-// selectSome writes the part of a query that uses one index.
-func selectSome(b *strings.Builder, q journal.Query, s readRange, kinds []record.Kind) []any {
-	b.WriteString("SELECT entries.pos AS pos, kind, session, txn, call, head, salt, body, leaf, digest FROM entries" +
-		" LEFT JOIN bodies ON bodies.pos = entries.pos LEFT JOIN erased ON erased.pos = entries.pos WHERE entries.pos > ? AND entries.pos <= ?")
-	args := []any{s.after, s.upTo}
-	hide := ""
-	for _, c := range []struct{ column, value string }{{"call", q.Call}, {"txn", q.Txn}, {"session", q.Session}} {
-		if c.value != "" {
-			b.WriteString(" AND " + hide + c.column + " = ? AND " + hide + c.column + " <> ''")
-			args = append(args, c.value)
-			hide = "+"
-		}
-	}
-	if len(kinds) > 0 {
-		b.WriteString(" AND " + hide + "kind IN (?" + strings.Repeat(", ?", len(kinds)-1) + ")")
-		for _, kind := range kinds {
-			args = append(args, string(kind))
-		}
-		if hide == "" && !slices.ContainsFunc(kinds, notIndexed) {
-			b.WriteString(" AND " + indexedKinds) // the same text as in the index, or SQLite does not use it
-		}
-	}
-	if len(q.About) > 0 {
-		b.WriteString(" AND (instr(body, ?)" + strings.Repeat(" OR instr(body, ?)", len(q.About)-1) + ")")
-		for _, text := range q.About {
-			args = append(args, []byte(text)) // otherwise SQLite treats the body as a text, which ends at a zero byte
-		}
-	}
-	return args
-}
-
-func scan(rows *sql.Rows) (r row, err error) {
-	var leaf, erased []byte
-	err = rows.Scan(&r.Pos, &r.kind, &r.session, &r.txn, &r.call, &r.Head, &r.Salt, &r.Body, &leaf, &erased)
-	r.Leaf, r.Erased = digestOf(leaf), digestOf(erased)
-	return r, err
+	return unpack(key, n.Int64, data), nil
 }
 
 const digestWord = "sha256:"
@@ -242,19 +303,6 @@ func digestOf(b []byte) string {
 	return digestWord + hex.EncodeToString(b)
 }
 
-// readEntry checks an entry and its repeated columns.
-func readEntry(r row) (record.Entry, error) {
-	e, err := r.Checked()
-	if err != nil {
-		return e, err
-	}
-	h := e.Header
-	if string(h.Kind) != r.kind || h.Session != r.session || h.Txn != r.txn || h.Call != r.call {
-		return record.Entry{Pos: r.Pos}, fmt.Errorf("%w: entry %d is stored under another header", record.ErrDamaged, r.Pos)
-	}
-	return e, nil
-}
-
 // Unfinished lists the transactions that have not ended, oldest first.
 func (j *Journal) Unfinished(ctx context.Context) ([]journal.Ownership, error) {
 	if err := j.usable(ctx); err != nil {
@@ -267,18 +315,48 @@ func (j *Journal) Unfinished(ctx context.Context) ([]journal.Ownership, error) {
 	return all, nil
 }
 
+// unfinished reads the derived table and the batches after it as one snapshot.
 func (j *Journal) unfinished(ctx context.Context) (all []journal.Ownership, err error) {
-	rows, err := j.reader.QueryContext(ctx, "SELECT txn, owner FROM txns WHERE ended = 0 ORDER BY age")
+	tx, err := j.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // Err below returns the error
-	for rows.Next() {
+	defer func() { _ = tx.Rollback() }() // it only read
+	if err := eachOf(ctx, tx, "SELECT txn, owner FROM txns WHERE ended = 0 ORDER BY age", func(rows *sql.Rows) error {
 		var o journal.Ownership
-		if err := rows.Scan(&o.Txn, &o.Owner); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&o.Txn, &o.Owner)
 		all = append(all, o)
+		return err
+	}); err != nil {
+		return nil, err
 	}
-	return all, rows.Err()
+	var newer ledger
+	err = eachOf(ctx, tx, "SELECT key, n, data FROM batches WHERE key > (SELECT indexed FROM state) ORDER BY key", func(rows *sql.Rows) error {
+		b, err := scanBatch(rows)
+		if err == nil {
+			err = b.bad
+		}
+		if err == nil {
+			newer.add(b.ops)
+		}
+		return err
+	})
+	return newer.unfinished(all), err
+}
+
+// eachOf calls fn for each row of a query.
+func eachOf(ctx context.Context, tx interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, query string, fn func(rows *sql.Rows) error,
+) error {
+	rows, err := tx.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		if err := fn(rows); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
 }

@@ -11,49 +11,49 @@ import (
 
 const (
 	applicationID = 0x72656d74 // "remt", in the header of the file
-	formatVersion = 4          // raised by any change that an older remit would misread
+	formatVersion = 5          // raised by any change that an older remit would misread
 )
 
-// indexedKinds selects the kinds with an index. The others are the kinds that every
-// call leaves, even one that only reads: an index would cost that call a page
-// for each record, and a query for them needs most of the journal anyway. The
-// condition has no list, because SQLite would build a table for a list at every
-// insert.
-const indexedKinds = "kind <> 'begun' AND kind <> 'started' AND kind <> 'done' AND kind <> 'committed'"
-
-// schema is written once, with the format's number. Nothing is ever deleted
-// from entries, and a new row's pos is the next number. Kind, session, txn and
-// call repeat the header for queries; tree has the hashes that the entry adds
-// to the Merkle tree (see tree.go). Erasable data is in separate tables, so
-// that an erasure frees whole pages: it deletes a row of bodies, and adds a row
-// of erased with the digest of the body. A sync needs a write before it, so a
-// barrier without entries writes into the table barrier.
+// schema is written once, with the format's number. A row of batches is never
+// deleted, and changes only if a body in it is erased. The tables places, txns
+// and claims are derived from the rows of batches up to the key state.indexed;
+// what the later ones say is read from them. So an append writes one row, and
+// many batches share the work on the derived tables. Claims are in new_claims
+// until then: an erasure must destroy the names of their resources, so no row
+// keeps them after the transaction has ended.
+//
+// A place is a session, a transaction, a call or a rare kind, and its rows name
+// the batches with such entries. The kinds that every call leaves, even one that
+// only reads, have no places: a query for them needs most of the journal anyway.
 const schema = `
-CREATE TABLE entries (
-	pos     INTEGER PRIMARY KEY,
-	kind    TEXT NOT NULL,
-	session TEXT NOT NULL,
-	txn     TEXT NOT NULL,
-	call    TEXT NOT NULL,
-	head    BLOB NOT NULL,
-	leaf    BLOB NOT NULL,
-	tree    BLOB NOT NULL
-) STRICT;
-CREATE INDEX entries_kind ON entries (kind) WHERE ` + indexedKinds + `;
-CREATE INDEX entries_session ON entries (session) WHERE session <> '';
-CREATE INDEX entries_txn ON entries (txn) WHERE txn <> '';
-CREATE INDEX entries_call ON entries (call) WHERE call <> '';
-
-CREATE TABLE bodies (
-	pos  INTEGER PRIMARY KEY,
-	salt BLOB NOT NULL,
-	body BLOB NOT NULL
+CREATE TABLE batches (
+	key  INTEGER PRIMARY KEY,
+	n    INTEGER NOT NULL,
+	data BLOB NOT NULL
 ) STRICT;
 
-CREATE TABLE erased (
-	pos    INTEGER PRIMARY KEY,
-	digest BLOB NOT NULL
+CREATE TABLE state (
+	id       INTEGER PRIMARY KEY CHECK (id = 1),
+	indexed  INTEGER NOT NULL,
+	claimed  INTEGER NOT NULL,
+	erasures INTEGER NOT NULL,
+	barriers INTEGER NOT NULL
 ) STRICT;
+INSERT INTO state VALUES (1, 0, 0, 0, 0);
+
+CREATE TABLE new_claims (
+	id       INTEGER PRIMARY KEY,
+	resource TEXT NOT NULL,
+	txn      TEXT NOT NULL,
+	checksum INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE places (
+	name  TEXT NOT NULL,
+	key   INTEGER NOT NULL,
+	kinds INTEGER NOT NULL,
+	PRIMARY KEY (name, key)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE blobs (
 	digest  TEXT NOT NULL UNIQUE,
@@ -74,12 +74,6 @@ CREATE TABLE claims (
 	txn      TEXT NOT NULL REFERENCES txns (txn)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX claims_txn ON claims (txn);
-
-CREATE TABLE barrier (
-	id INTEGER PRIMARY KEY CHECK (id = 1),
-	n  INTEGER NOT NULL
-) STRICT;
-INSERT INTO barrier VALUES (1, 0);
 `
 
 // errEmpty says that the journal must be created before it is read.

@@ -2,9 +2,14 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // sweep removes the files that dead openings left: unfinished large blobs, and
@@ -41,6 +46,9 @@ func (j *Journal) sweepLocks(ctx context.Context, isDead func(owner string) bool
 			return nil
 		}
 		named, err := j.named(ctx, owner)
+		if errors.Is(err, record.ErrDamaged) { // nobody knows what it owns
+			return nil
+		}
 		if err != nil || named {
 			return err
 		}
@@ -63,9 +71,9 @@ func eachFile(dir string, f func(path, name string) error) error {
 
 // named reports whether an unfinished transaction names the owner.
 func (j *Journal) named(ctx context.Context, owner string) (named bool, err error) {
-	row := j.reader.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM txns WHERE ended = 0 AND owner = ?)", owner)
-	if err := row.Scan(&named); err != nil {
-		return false, explain(err)
+	all, err := j.unfinished(ctx)
+	if err != nil {
+		return false, explained(err)
 	}
-	return named, nil
+	return slices.ContainsFunc(all, func(o journal.Ownership) bool { return o.Owner == owner }), nil
 }

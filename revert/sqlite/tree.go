@@ -9,17 +9,14 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/record"
 )
 
-// Each entry's row has the hashes of the tree that the entry completes, in
-// tlog's order. So an entry and its part of the tree are stored together, in
-// one row. The head of every prefix needs at most as many rows as its size has
-// bits.
+// Each batch has the hashes of the tree that its entries complete, in tlog's
+// order. So an entry and its part of the tree are stored together, in one row.
+// The head of every prefix needs at most as many rows as its size has bits.
 
-// hashReader reads length bytes of the hashes in a row, from an offset counted
-// from 1.
-type hashReader func(data *[]byte, pos, offset, length int64) (found bool, err error)
+// hashReader reads the batch of an entry: nil if there is none.
+type hashReader func(pos int64) (*storedBatch, error)
 
 // ReadHashes implements tlog.HashReader.
 func (find hashReader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
@@ -29,18 +26,20 @@ func (find hashReader) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 			return nil, noHash(index)
 		}
 		level, n := tlog.SplitStoredHashIndex(index)
-		var data []byte
-		// The last entry below a subtree completed it.
-		there, err := find(&data, (n+1)<<level, int64(level*tlog.HashSize+1), tlog.HashSize)
+		pos := (n + 1) << level // the last entry below a subtree completed it
+		if pos >= maxPos {
+			return nil, noHash(index)
+		}
+		b, err := find(pos)
 		switch {
 		case err != nil:
 			return nil, err
-		case !there:
+		case b == nil || pos > b.last():
 			return nil, noHash(index)
-		case len(data) != tlog.HashSize:
-			return nil, fmt.Errorf("%w: entry %d lacks hashes of the tree", record.ErrDamaged, (n+1)<<level)
 		}
-		found[i] = tlog.Hash(data)
+		if found[i], err = b.hash(pos, level); err != nil {
+			return nil, err
+		}
 	}
 	return found, nil
 }
@@ -71,58 +70,46 @@ func (j *Journal) Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, err
 	return j.finder(ctx).ReadHashes(indexes)
 }
 
-// size returns the position of the last entry.
-func (j *Journal) size(ctx context.Context) (n int64, err error) {
-	err = j.reader.QueryRowContext(ctx, lastPos).Scan(&n)
-	return n, err
-}
-
 const (
-	lastPos  = "SELECT coalesce(max(pos), 0) FROM entries"
-	findHash = "SELECT substr(tree, ?2, ?3) FROM entries WHERE pos = ?1"
+	lastBatch    = "SELECT key, n FROM batches ORDER BY key DESC LIMIT 1"
+	batchBefore  = "SELECT key, n, data FROM batches WHERE key < ? ORDER BY key DESC LIMIT 1"
+	batchesAfter = "SELECT key, n, data FROM batches WHERE key > ? ORDER BY key"
 )
 
+// size returns the position of the last entry.
+func (j *Journal) size(ctx context.Context) (int64, error) {
+	var key batchKey
+	var n int64
+	err := j.reader.QueryRowContext(ctx, lastBatch).Scan(&key, &n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return key.pos() + n - 1, err
+}
+
 func (j *Journal) finder(ctx context.Context) hashReader {
-	return func(data *[]byte, pos, offset, length int64) (bool, error) {
-		err := j.reader.QueryRowContext(ctx, findHash, pos, offset, length).Scan(data)
-		if errors.Is(err, sql.ErrNoRows) {
-			return false, nil
-		}
+	return func(pos int64) (*storedBatch, error) {
+		b, err := j.batchOf(ctx, pos)
 		if err != nil {
-			return false, j.causeOf(ctx, err)
+			return nil, j.causeOf(ctx, err)
 		}
-		return true, nil
+		return b, nil
 	}
 }
 
-// catchUp adds the stored entries of other processes to the writer's tree:
-// their entries have the next positions. Inside a writing transaction the tree
-// then stays current until the end.
-func (w *writer) catchUp() error {
-	var size int64
-	if _, err := w.find(stmtLast, &size); err != nil {
-		return err
+// batchOf returns the batch that has the entry at a position, if there is one.
+func (j *Journal) batchOf(ctx context.Context, pos int64) (*storedBatch, error) {
+	stmt, err := j.prepared(batchBefore)
+	if err != nil {
+		return nil, err
 	}
-	if size == w.tree.Size() {
-		return nil
+	rows, err := stmt.QueryContext(ctx, int64(keyAt(pos+1)))
+	if err != nil {
+		return nil, err
 	}
-	tree, err := journal.TreeOf(size, hashReader(func(data *[]byte, pos, offset, length int64) (bool, error) {
-		return w.find(stmtHash, data, pos, offset, length)
-	}))
-	if err == nil {
-		w.tree = tree
+	defer func() { _ = rows.Close() }() // Err below returns the error
+	if !rows.Next() {
+		return nil, rows.Err()
 	}
-	return err
-}
-
-// row returns the columns of the next entry, without its salt and body, and the
-// tree with it.
-func (w *writer) row(e record.Entry) ([]any, journal.Tree) {
-	tree, whole := w.tree.Add(e.Leaf)
-	hashes := make([]byte, 0, len(whole)*tlog.HashSize)
-	for _, h := range whole {
-		hashes = append(hashes, h[:]...)
-	}
-	h := e.Header
-	return []any{tree.Size(), string(h.Kind), h.Session, h.Txn, h.Call, e.Head, stored(e.Leaf), hashes}, tree
+	return scanBatch(rows)
 }

@@ -10,71 +10,76 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/record"
 )
 
 // The statements of the writer, in the order of its stmts.
 const (
-	stmtInsert = iota
-	stmtInsertFour
-	stmtBody
-	stmtBodyFour
+	stmtBatch = iota
+	stmtState
 	stmtLast
-	stmtHash
+	stmtBatchOf
+	stmtBatchAt
+	stmtUnindexed
+	stmtTxn
 	stmtHolder
-	stmtExists
-	stmtBegin
-	stmtBeginEnded
-	stmtAdopt
-	stmtEnd
-	stmtRelease
-	stmtClaimant
-	stmtClaim
 	stmtBlobSize
 	stmtBlob
 	stmtDropBlob
-	stmtErase
-	stmtErased
-	stmtEraseOne
+	stmtRewrite
+	stmtErasure
 	stmtBarrier
+	stmtNewClaim
+	stmtNewClaims
+	stmtDropNew
+	stmtPlaces
+	stmtPlace
+	stmtPlacesAtOnce
+	stmtTxnRow
+	stmtClaim
+	stmtRelease
+	stmtIndexed
 	stmtImmediate
 	stmtCommit
+	stmtRollback
 	stmtFrames
 	stmtCount
 )
 
 func statements() [stmtCount]string {
-	const insert, values = "INSERT INTO entries (pos, kind, session, txn, call, head, leaf, tree) VALUES ", "(?, ?, ?, ?, ?, ?, ?, ?)"
-	const body, bodyValues = "INSERT INTO bodies (pos, salt, body) VALUES ", "(?, ?, ?)"
+	const places = "INSERT INTO places (name, key, kinds) VALUES (?, ?, ?)"
 	return [stmtCount]string{
-		stmtInsert:     insert + values,
-		stmtInsertFour: insert + values + strings.Repeat(", "+values, 3),
-		stmtBody:       body + bodyValues,
-		stmtBodyFour:   body + bodyValues + strings.Repeat(", "+bodyValues, 3),
-		stmtLast:       lastPos,
-		stmtHash:       findHash,
-		stmtHolder:     "SELECT owner FROM txns WHERE txn = ? AND ended = 0",
-		stmtExists:     "SELECT owner FROM txns WHERE txn = ?",
-		stmtBegin:      "INSERT INTO txns (txn, owner) VALUES (?, ?)",
-		// A transaction that begins and ends in one batch is never among the
-		// open ones.
-		stmtBeginEnded: "INSERT INTO txns (txn, owner, ended) VALUES (?, ?, 1) ON CONFLICT DO NOTHING",
-		stmtAdopt:      "UPDATE txns SET owner = ?2 WHERE txn = ?1",
-		stmtEnd:        "UPDATE txns SET ended = 1 WHERE txn = ?",
-		stmtRelease:    "DELETE FROM claims WHERE txn = ?",
-		stmtClaimant:   "SELECT txn FROM claims WHERE resource = ?",
-		stmtClaim:      "INSERT INTO claims (resource, txn) VALUES (?, ?) ON CONFLICT DO NOTHING",
-		stmtBlobSize:   "SELECT size FROM blobs WHERE digest = ?",
-		stmtBlob:       "INSERT INTO blobs (digest, size, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-		stmtDropBlob:   "DELETE FROM blobs WHERE digest = ?",
-		stmtErase:      "SELECT pos, kind, salt, body FROM entries JOIN bodies USING (pos) WHERE call = ? AND call <> '' AND pos > ? ORDER BY pos LIMIT 1",
-		stmtErased:     "INSERT INTO erased (pos, digest) VALUES (?, ?)",
-		stmtEraseOne:   "DELETE FROM bodies WHERE pos = ?",
-		stmtBarrier:    "UPDATE barrier SET n = n + 1",
-		stmtImmediate:  "BEGIN IMMEDIATE",
-		stmtCommit:     "COMMIT",
-		stmtFrames:     "PRAGMA wal_checkpoint(NOOP)",
+		stmtBatch:        "INSERT INTO batches (key, n, data) VALUES (?, ?, ?)",
+		stmtState:        "SELECT indexed, claimed, coalesce((SELECT max(key) FROM batches), 0), coalesce((SELECT max(id) FROM new_claims), claimed) FROM state",
+		stmtLast:         lastBatch,
+		stmtBatchOf:      batchBefore,
+		stmtBatchAt:      "SELECT n, data FROM batches WHERE key = ?",
+		stmtUnindexed:    batchesAfter,
+		stmtTxn:          "SELECT owner, ended FROM txns WHERE txn = ?",
+		stmtHolder:       "SELECT txn FROM claims WHERE resource = ?",
+		stmtBlobSize:     "SELECT size FROM blobs WHERE digest = ?",
+		stmtBlob:         "INSERT INTO blobs (digest, size, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+		stmtDropBlob:     "DELETE FROM blobs WHERE digest = ?",
+		stmtRewrite:      "UPDATE batches SET data = ?2 WHERE key = ?1",
+		stmtErasure:      "UPDATE state SET erasures = erasures + 1",
+		stmtBarrier:      "UPDATE state SET barriers = barriers + 1",
+		stmtNewClaim:     "INSERT INTO new_claims (id, resource, txn, checksum) VALUES (?, ?, ?, ?)",
+		stmtNewClaims:    "SELECT id, resource, txn, checksum FROM new_claims WHERE id > ? ORDER BY id",
+		stmtDropNew:      "DELETE FROM new_claims",
+		stmtPlaces:       "SELECT key FROM places WHERE name = ? ORDER BY key",
+		stmtPlace:        places,
+		stmtPlacesAtOnce: places + strings.Repeat(", (?, ?, ?)", placesAtOnce-1),
+		stmtTxnRow: "INSERT INTO txns (txn, owner, ended) VALUES (?1, ?2, ?3)" +
+			" ON CONFLICT (txn) DO UPDATE SET owner = coalesce(nullif(?2, ''), owner), ended = ?3",
+		stmtClaim:     "INSERT INTO claims (resource, txn) VALUES (?, ?) ON CONFLICT DO NOTHING",
+		stmtRelease:   "DELETE FROM claims WHERE txn = ?",
+		stmtIndexed:   "UPDATE state SET indexed = ?, claimed = ?",
+		stmtImmediate: "BEGIN IMMEDIATE",
+		stmtCommit:    "COMMIT",
+		stmtRollback:  "ROLLBACK",
+		stmtFrames:    "PRAGMA wal_checkpoint(NOOP)",
 	}
 }
 
@@ -90,8 +95,17 @@ type writer struct {
 	db      *sql.DB
 	conn    *sql.Conn
 	stmts   [stmtCount]*sql.Stmt
-	synced  bool         // commits are synced
-	tree    journal.Tree // of a prefix; catchUp extends it to all entries
+	synced  bool // commits are synced
+
+	// What is stored, as of the batch last; see catchUp.
+	current bool // it was read
+	last    batchKey
+	count   int64 // entries of that batch
+	tree    journal.Tree
+	claimed int64     // the last claim
+	indexed batchKey  // the derived tables have the batches up to here,
+	tabled  int64     // the claims up to here,
+	later   unindexed // and these do not
 }
 
 func newWriter(ctx context.Context, j *Journal) (*writer, error) {
@@ -159,7 +173,12 @@ func (w *writer) run(stmt int, args ...any) (sql.Result, error) {
 
 // find scans the only column of the row that a statement finds, if any.
 func (w *writer) find(stmt int, dest any, args ...any) (found bool, err error) {
-	err = w.stmts[stmt].QueryRowContext(context.Background(), args...).Scan(dest)
+	return w.findAll(stmt, args, dest)
+}
+
+// findAll scans all columns of the row that a statement finds, if any.
+func (w *writer) findAll(stmt int, args []any, dest ...any) (found bool, err error) {
+	err = w.stmts[stmt].QueryRowContext(context.Background(), args...).Scan(dest...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -221,9 +240,12 @@ func (w *writer) setSync(synced bool) error {
 	return err
 }
 
+// begin begins a transaction and reads what others stored since the last one.
 func (w *writer) begin() error {
-	_, err := w.run(stmtImmediate)
-	return err
+	if _, err := w.run(stmtImmediate); err != nil {
+		return err
+	}
+	return w.catchUp()
 }
 
 // store stores the batches of a begun transaction and commits it. It checks
@@ -233,23 +255,16 @@ func (w *writer) store(taken []*request) (refused []error, err error) {
 	refused = make([]error, len(taken))
 	written := false
 	for i, r := range taken {
-		refused[i], err = w.mayStore(r.batch)
-		if err == nil && refused[i] == nil {
-			refused[i], err = w.take(r.batch)
-		}
-		if err == nil && refused[i] == nil {
-			err = w.write(r.batch)
+		if refused[i], err = w.mayStore(r.batch); err == nil && refused[i] == nil {
+			err = w.write(r)
 			written = written || len(r.batch.Entries) > 0
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if w.synced && !written {
+	if w.synced && !written { // a sync needs a write before it
 		if _, err := w.run(stmtBarrier); err != nil {
-			return nil, err
-		}
-		if err := w.catchUp(); err != nil { // it promises the entries of others
 			return nil, err
 		}
 	}
@@ -257,38 +272,17 @@ func (w *writer) store(taken []*request) (refused []error, err error) {
 	return refused, err
 }
 
-func (w *writer) write(b journal.Batch) error {
-	steps := []func(journal.Batch) error{w.erase, w.writeBlobs, w.writeEntries, w.claim, w.end}
-	for _, step := range steps {
-		if err := step(b); err != nil {
-			return err
-		}
+func (w *writer) write(r *request) error {
+	if err := w.erase(r.batch.Erase); err != nil {
+		return err
 	}
-	return nil
-}
-
-// take is the only step that can refuse a batch by a write, which then changes
-// nothing. A query first, for a transaction that ends at once, would cost as
-// much.
-func (w *writer) take(b journal.Batch) (refused, err error) {
-	switch to := b.Take.To; {
-	case to.Txn == "":
-	case passes(b):
-		var res sql.Result
-		if res, err = w.run(stmtBeginEnded, to.Txn, to.Owner); err != nil {
-			return nil, err
-		}
-		n, err := res.RowsAffected()
-		if n == 0 && err == nil {
-			refused = errExists(to.Txn)
-		}
-		return refused, err
-	case b.Take.From == "":
-		_, err = w.run(stmtBegin, to.Txn, to.Owner)
-	default:
-		_, err = w.run(stmtAdopt, to.Txn, to.Owner)
+	if err := w.writeBlobs(r.batch); err != nil {
+		return err
 	}
-	return nil, err
+	if err := w.writeBatch(r); err != nil || r.batch.End { // the end releases the claims of its own batch
+		return err
+	}
+	return w.claim(r.batch)
 }
 
 func (w *writer) writeBlobs(b journal.Batch) error {
@@ -304,71 +298,29 @@ func (w *writer) writeBlobs(b journal.Batch) error {
 	return nil
 }
 
-// writeEntries stores four entries at a time, as many as a call that only reads
-// has, and then the rest.
-func (w *writer) writeEntries(b journal.Batch) error {
-	for left := b.Entries; len(left) > 0; {
-		n := 1
-		if len(left) >= 4 {
-			n = 4
-		}
-		err := w.insert(left[:n])
-		if codeOf(err) == codeUnique { // nothing of it is stored
-			if err = w.catchUp(); err == nil {
-				err = w.insert(left[:n])
-			}
-		}
-		if err != nil {
-			return err
-		}
-		left = left[n:]
-	}
-	return nil
-}
-
-// insert stores one entry, or four.
-func (w *writer) insert(entries []record.Entry) error {
-	stmt, body, before := stmtInsert, stmtBody, w.tree
-	if len(entries) == 4 {
-		stmt, body = stmtInsertFour, stmtBodyFour
-	}
-	var rows, bodies []any
-	for _, e := range entries {
-		row, tree := w.row(e)
-		rows, w.tree = append(rows, row...), tree
-		bodies = append(bodies, tree.Size(), e.Salt, e.Body)
-	}
-	_, err := w.run(stmt, rows...)
-	if err != nil {
-		w.tree = before
-		return err
-	}
-	_, err = w.run(body, bodies...)
-	return err
-}
-
-func (w *writer) claim(b journal.Batch) error {
-	for _, resource := range b.Claims {
-		if _, err := w.run(stmtClaim, resource, b.Fence.Txn); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// passes reports whether a batch is a whole transaction without claims.
-func passes(b journal.Batch) bool {
-	//mutant:none only chooses fewer statements for the same rows
-	return b.End && b.Take.From == "" && b.Take.To.Txn == b.Fence.Txn && len(b.Claims) == 0
-}
-
-func (w *writer) end(b journal.Batch) error {
-	if !b.End || passes(b) {
+// writeBatch stores the row of a batch. One that has no entries and changes no
+// transaction needs none.
+func (w *writer) writeBatch(r *request) error {
+	ops, entries := opsOf(r.batch), r.batch.Entries
+	if len(entries) == 0 && ops.none() {
 		return nil
 	}
-	if _, err := w.run(stmtEnd, b.Fence.Txn); err != nil {
+	key, err := w.nextKey()
+	if err != nil {
 		return err
 	}
-	_, err := w.run(stmtRelease, b.Fence.Txn)
-	return err
+	data, tree := r.packed, w.tree
+	for _, e := range entries {
+		var whole []tlog.Hash
+		tree, whole = tree.Add(e.Leaf)
+		for _, h := range whole[1:] { // the first one is that of the leaf
+			data = append(data, h[:]...)
+		}
+	}
+	if _, err := w.run(stmtBatch, int64(key), len(entries), data); err != nil {
+		return err
+	}
+	w.last, w.count, w.tree = key, int64(len(entries)), tree
+	w.later.add(key, ops, placesOf(entries), len(data))
+	return nil
 }
