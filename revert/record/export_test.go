@@ -5,3 +5,13 @@ func NewBody(k Kind) (Body, error) { return newBody(k) }
 
 // PlainHeader is the fast path of decodeHeader.
 var PlainHeader = plainHeader
+
+// Leaf returns the leaf that the bytes of an entry make, or "" if the bytes are
+// not those of a body.
+func Leaf(e Entry) string {
+	sum, ok := e.bodySum()
+	if !ok {
+		return ""
+	}
+	return leafOf(e.Head, sum)
+}
