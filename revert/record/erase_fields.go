@@ -1,10 +1,9 @@
 package record
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"fmt"
-	"slices"
+
+	"github.com/remit-dev/remit/internal/commitment"
 )
 
 // EraseFields returns the entry without the values and salts of the named
@@ -19,21 +18,27 @@ import (
 // not know which fields repeat a value or have its digest. So its caller erases
 // these too, and records who erased them.
 func (e Entry) EraseFields(names ...string) (Entry, error) {
-	fields, err := e.checkedFields()
-	if err != nil {
+	if err := e.Check(); err != nil {
 		return Entry{}, err
+	}
+	if e.Erased != "" {
+		return Entry{}, fmt.Errorf("entry %d: %w", e.Pos, ErrErased)
 	}
 	if len(names) == 0 {
 		return Entry{}, fmt.Errorf("entry %d: no field to erase is named", e.Pos)
 	}
+	fields, _ := commitment.Fields(nil, e.Salt, e.Body) // as in Check
 	for _, name := range names {
-		f, err := findField(fields, name)
-		if err != nil {
-			return Entry{}, fmt.Errorf("entry %d: %w", e.Pos, err)
+		switch f := commitment.Find(fields, name); {
+		case f == nil:
+			return Entry{}, fmt.Errorf("entry %d has no field %q", e.Pos, name)
+		case f.Value == nil:
+			return Entry{}, fmt.Errorf("entry %d: field %q: %w", e.Pos, name, ErrErased)
+		default:
+			f.Value = nil
 		}
-		f.value = nil
 	}
-	e.Body, e.Salt = joinFields(fields), joinSalts(fields)
+	e.Salt, e.Body = commitment.Join(fields)
 	return e.Checked()
 }
 
@@ -43,99 +48,11 @@ func (e Entry) ErasedFields() (names []string) {
 	if e.Erased != "" || len(e.Salt) == SaltSize {
 		return nil
 	}
-	fields, err := e.fields(nil)
-	if err != nil {
-		return nil
-	}
+	fields, _ := commitment.Fields(nil, e.Salt, e.Body)
 	for _, f := range fields {
-		if f.value == nil {
-			names = append(names, string(f.name))
+		if f.Value == nil {
+			names = append(names, string(f.Name))
 		}
 	}
 	return names
-}
-
-// checkedFields returns the fields of an entry that fits its leaf and has a
-// body.
-func (e Entry) checkedFields() ([]field, error) {
-	if err := e.Check(); err != nil {
-		return nil, err
-	}
-	if e.Erased != "" {
-		return nil, fmt.Errorf("entry %d: %w", e.Pos, ErrErased)
-	}
-	return e.fields(nil)
-}
-
-// findField returns the named field, which must not be erased.
-func findField(fields []field, name string) (*field, error) {
-	i := slices.IndexFunc(fields, func(f field) bool { return string(f.name) == name })
-	switch {
-	case i < 0:
-		return nil, fmt.Errorf("the record has no field %q", name)
-	case fields[i].value == nil:
-		return nil, fmt.Errorf("field %q: %w", name, ErrErased)
-	}
-	return &fields[i], nil
-}
-
-// joinFields returns the object of the fields that are not erased.
-func joinFields(fields []field) []byte {
-	body := []byte{'{'}
-	for _, f := range fields {
-		if f.value == nil {
-			continue
-		}
-		if len(body) > 1 {
-			body = append(body, ',')
-		}
-		body = append(append(append(body, '"'), f.name...), `":`...)
-		body = append(body, f.value...)
-	}
-	return append(body, '}')
-}
-
-// joinSalts returns the salt of an entry with erased fields: the salts of the
-// remaining fields, then of each erased one the length of its name in one byte,
-// the name and the digest. It is longer than the salt of a record.
-func joinSalts(fields []field) (salts []byte) {
-	for _, f := range fields {
-		if f.value != nil {
-			salts = append(salts, f.salt()...)
-		}
-	}
-	for _, f := range fields {
-		if f.value == nil {
-			salts = append(append(salts, byte(len(f.name))), f.name...) //nolint:gosec // at most maxFieldName
-			salts = append(salts, f.digest[:]...)
-		}
-	}
-	return salts
-}
-
-// withErased reads what joinSalts wrote: it sets the salts of the remaining
-// fields, and returns them with the erased ones at their places.
-func withErased(left []field, salts []byte) ([]field, bool) {
-	if len(salts) <= len(left)*SaltSize {
-		return nil, false
-	}
-	for i := range left {
-		salts = salts[copy(left[i].salt(), salts):]
-	}
-	all, ends := slices.Clone(left), []byte(nil)
-	for first := true; len(salts) > 0; first = false {
-		n := int(salts[0])
-		if len(salts) < 1+n+sha256.Size {
-			return nil, false
-		}
-		f := field{name: salts[1 : 1+n]}
-		salts = salts[1+n:]
-		salts = salts[copy(f.digest[:], salts):]
-		at, there := slices.BinarySearchFunc(left, f.name, func(of field, name []byte) int { return bytes.Compare(of.name, name) })
-		if there || !first && bytes.Compare(ends, f.name) >= 0 {
-			return nil, false
-		}
-		all, ends = slices.Insert(all, at+len(all)-len(left), f), f.name
-	}
-	return all, true
 }

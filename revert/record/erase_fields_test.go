@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"testing"
 
@@ -26,13 +27,21 @@ type erasedVector struct {
 func TestErasedFieldVectors(t *testing.T) {
 	file := readVectors(t)
 	for _, v := range file.Erased {
-		e, err := file.entryWith(t, v.Leaf).EraseFields(v.Names...)
+		at := slices.IndexFunc(file.Records, func(of vector) bool { return of.Leaf == v.Leaf })
+		e, err := file.Records[at].entry(t).EraseFields(v.Names...)
 		require.NoError(t, err)
 		require.Equal(t, v.Salt, hex.EncodeToString(e.Salt))
 		require.Equal(t, v.Body, string(e.Body))
 		require.Equal(t, v.Leaf, e.Leaf)
 		require.Equal(t, v.Names, e.ErasedFields())
 	}
+}
+
+// names returns the names of the fields that an entry still has.
+func names(t require.TestingT, e record.Entry) []string {
+	var members map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(e.Body, &members))
+	return slices.Sorted(maps.Keys(members))
 }
 
 // TestEraseFields erases fields of all records in several steps. The leaf and
@@ -139,12 +148,10 @@ func TestAnErasedFieldCannotBeGuessed(t *testing.T) {
 // entry to a value.
 func confirms(t *testing.T, whole, e record.Entry, i int, value []byte) bool {
 	t.Helper()
-	d, err := whole.Disclose()
-	require.NoError(t, err)
-	digest := d.Fields[i].Digest
+	digest := digestOf(t, saltedFields(t, hex.EncodeToString(whole.Salt), string(whole.Body))[i])
 	opens := func(salt []byte) bool {
 		sum := sha256.Sum256(slices.Concat([]byte("remit/field/v1"), salt, value))
-		return digest == "sha256:"+hex.EncodeToString(sum[:])
+		return bytes.Equal(digest, sum[:])
 	}
 	stored := slices.Concat(e.Head, e.Salt, e.Body, []byte(e.Leaf), []byte(e.Erased))
 	for at := 0; at+record.SaltSize <= len(stored); at++ {

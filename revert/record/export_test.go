@@ -1,5 +1,7 @@
 package record
 
+import "github.com/remit-dev/remit/internal/commitment"
+
 // NewBody returns an empty body of a kind, as Unseal decodes into it.
 func NewBody(k Kind) (Body, error) { return newBody(k) }
 
@@ -13,5 +15,5 @@ func Leaf(e Entry) string {
 	if !ok {
 		return ""
 	}
-	return leafOf(e.Head, sum)
+	return commitment.Leaf(e.Head, sum)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/commitment"
 )
 
 // Version is the version written into each record. A reader rejects versions
@@ -17,7 +18,7 @@ import (
 const Version = 1
 
 // SaltSize is the length in bytes of an entry's salt.
-const SaltSize = 16
+const SaltSize = commitment.SaltSize
 
 // Header is the part of a record that is never erased.
 type Header struct {
@@ -88,9 +89,9 @@ func Seal(r Record, salt []byte) (Entry, error) {
 	}
 	sum, ok := e.bodySum()
 	if !ok {
-		return Entry{}, fmt.Errorf("seal %s: %w", r.Kind, errNoBody)
+		return Entry{}, fmt.Errorf("seal %s: a field has a name that it cannot have", r.Kind)
 	}
-	e.Leaf = leafOf(head, sum)
+	e.Leaf = commitment.Leaf(head, sum)
 	return e, nil
 }
 
@@ -104,7 +105,7 @@ func (e Entry) Check() error {
 	case !gone && e.Erased != "":
 		return fmt.Errorf("%w: entry %d is erased, and has a body", ErrDamaged, e.Pos)
 	}
-	if sum, ok := e.bodySum(); !ok || leafOf(e.Head, sum) != e.Leaf {
+	if sum, ok := e.bodySum(); !ok || commitment.Leaf(e.Head, sum) != e.Leaf {
 		return fmt.Errorf("%w: entry %d does not fit its leaf", ErrDamaged, e.Pos)
 	}
 	return nil
@@ -146,19 +147,19 @@ func (e Entry) BodyDigest() string {
 	if !ok {
 		return ""
 	}
-	return spell(sum)
+	return commitment.Spell(sum)
 }
 
 // bodySum returns the bytes of the body's digest.
 func (e Entry) bodySum() (sum [sha256.Size]byte, ok bool) {
 	if e.Erased != "" {
-		return sumOf(e.Erased)
+		return commitment.ReadDigest(e.Erased)
 	}
-	fields, err := e.fields(make([]field, 0, usualFields))
-	if err != nil {
+	fields, ok := commitment.Fields(make([]commitment.Field, 0, commitment.UsualFields), e.Salt, e.Body)
+	if !ok {
 		return sum, false
 	}
-	return sumFields(fields), true
+	return commitment.Body(fields), true
 }
 
 // ErrDamaged is returned if stored bytes are not the bytes that were written.
@@ -213,10 +214,4 @@ func (e Entry) decodeBody() (Body, error) {
 		e.reading.body.Store(&body)
 	}
 	return body, nil
-}
-
-// leafOf returns the leaf of a header and the digest of a body.
-func leafOf(head []byte, body [sha256.Size]byte) string {
-	in := append(append(make([]byte, 0, 512), leafTag...), body[:]...)
-	return spell(sha256.Sum256(append(in, head...)))
 }

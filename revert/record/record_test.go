@@ -36,10 +36,10 @@ func vectors(t testing.TB) []vector {
 
 // vectorsFile is testdata/journal/records.json. TestFormulas writes it.
 type vectorsFile struct {
-	About       string             `json:"about"`
-	Records     []vector           `json:"records"`
-	Disclosures []disclosureVector `json:"disclosures"`
-	Erased      []erasedVector     `json:"erased_fields"`
+	About       string          `json:"about"`
+	Records     []vector        `json:"records"`
+	Disclosures json.RawMessage `json:"disclosures"` // see revert/disclosure
+	Erased      []erasedVector  `json:"erased_fields"`
 }
 
 func readVectors(t testing.TB) (file vectorsFile) {

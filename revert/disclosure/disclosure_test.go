@@ -1,7 +1,10 @@
-package record_test
+package disclosure_test
 
 import (
+	"encoding/hex"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,18 +13,45 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/commitment"
+	"github.com/remit-dev/remit/revert/disclosure"
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// disclosureVector is a disclosure of one of the records of the vectors.
-type disclosureVector struct {
-	Leaf       string            `json:"leaf"`
-	Shown      []string          `json:"shown"`
-	Disclosure record.Disclosure `json:"disclosure"`
+// vectors is testdata/journal/records.json.
+type vectors struct {
+	Records     []vector `json:"records"`
+	Disclosures []struct {
+		Leaf       string                `json:"leaf"`
+		Shown      []string              `json:"shown"`
+		Disclosure disclosure.Disclosure `json:"disclosure"`
+	} `json:"disclosures"`
 }
 
-// entryWith returns the entry of the vectors that has a leaf.
-func (f vectorsFile) entryWith(t *testing.T, leaf string) record.Entry {
+type vector struct {
+	Salt            string `json:"salt"`
+	CanonicalHeader string `json:"canonical_header"`
+	CanonicalBody   string `json:"canonical_body"`
+	Leaf            string `json:"leaf"`
+}
+
+func readVectors(t require.TestingT) (file vectors) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "journal", "records.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &file))
+	return file
+}
+
+func (v vector) entry(t require.TestingT) record.Entry {
+	salt, err := hex.DecodeString(v.Salt)
+	require.NoError(t, err)
+	e, err := record.Entry{Pos: 7, Head: []byte(v.CanonicalHeader), Salt: salt, Body: []byte(v.CanonicalBody), Leaf: v.Leaf}.Checked()
+	require.NoError(t, err)
+	return e
+}
+
+// entryWith returns the entry that has a leaf.
+func (f vectors) entryWith(t *testing.T, leaf string) record.Entry {
 	t.Helper()
 	i := slices.IndexFunc(f.Records, func(v vector) bool { return v.Leaf == leaf })
 	require.GreaterOrEqual(t, i, 0)
@@ -32,7 +62,7 @@ func TestDisclosureVectors(t *testing.T) {
 	file := readVectors(t)
 	for _, v := range file.Disclosures {
 		e := file.entryWith(t, v.Leaf)
-		d, err := e.Disclose(v.Shown...)
+		d, err := disclosure.Of(e, v.Shown...)
 		require.NoError(t, err)
 		require.Equal(t, v.Disclosure, d)
 		h, err := v.Disclosure.Verify(v.Leaf)
@@ -43,7 +73,7 @@ func TestDisclosureVectors(t *testing.T) {
 
 // names returns the names of the fields of an entry.
 func names(t require.TestingT, e record.Entry) (all []string) {
-	d, err := e.Disclose()
+	d, err := disclosure.Of(e)
 	require.NoError(t, err)
 	for _, f := range d.Fields {
 		all = append(all, f.Name)
@@ -54,15 +84,15 @@ func names(t require.TestingT, e record.Entry) (all []string) {
 // TestDisclosureShowsOneField shows each field of each record alone. Nothing
 // that opens another field is in the result.
 func TestDisclosureShowsOneField(t *testing.T) {
-	for _, v := range vectors(t) {
+	for _, v := range readVectors(t).Records {
 		e := v.entry(t)
-		whole, err := e.Disclose(names(t, e)...)
+		whole, err := disclosure.Of(e, names(t, e)...)
 		require.NoError(t, err)
 		var members map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(e.Body, &members))
 		require.Len(t, whole.Fields, len(members), "the names of a disclosure are complete: others are absent")
 		for i, f := range whole.Fields {
-			d, err := e.Disclose(f.Name)
+			d, err := disclosure.Of(e, f.Name)
 			require.NoError(t, err)
 			h, err := d.Verify(e.Leaf)
 			require.NoError(t, err)
@@ -77,7 +107,7 @@ func TestDisclosureShowsOneField(t *testing.T) {
 					require.NotContains(t, string(text), other.Salt)
 				}
 			}
-			var back record.Disclosure
+			var back disclosure.Disclosure
 			require.NoError(t, canon.Decode(text, &back))
 			require.Equal(t, d, back)
 		}
@@ -89,7 +119,7 @@ func TestDisclosureShowsOneField(t *testing.T) {
 func TestDisclosureOfOtherBytes(t *testing.T) {
 	file := readVectors(t)
 	for _, v := range file.Disclosures {
-		refused := func(d record.Disclosure, leaf, why string) {
+		refused := func(d disclosure.Disclosure, leaf, why string) {
 			t.Helper()
 			h, err := d.Verify(leaf)
 			require.Error(t, err, why)
@@ -102,33 +132,33 @@ func TestDisclosureOfOtherBytes(t *testing.T) {
 			}
 		}
 		refused(d, "", "no leaf")
-		changed := func(text string, to func(d *record.Disclosure, text string)) {
+		changed := func(text string, to func(d *disclosure.Disclosure, text string)) {
 			for i := range len(text) {
 				for _, bit := range []byte{1, 2, 4, 0x20, 0x80} {
 					b := []byte(text)
 					b[i] ^= bit
-					other := record.Disclosure{Header: d.Header, Fields: slices.Clone(d.Fields)}
+					other := disclosure.Disclosure{Header: d.Header, Fields: slices.Clone(d.Fields)}
 					to(&other, string(b))
 					refused(other, v.Leaf, string(b))
 				}
 			}
 		}
-		changed(d.Header, func(d *record.Disclosure, text string) { d.Header = text })
+		changed(d.Header, func(d *disclosure.Disclosure, text string) { d.Header = text })
 		for i, f := range d.Fields {
-			changed(f.Name, func(d *record.Disclosure, text string) { d.Fields[i].Name = text })
-			changed(f.Value, func(d *record.Disclosure, text string) { d.Fields[i].Value = text })
-			changed(f.Salt, func(d *record.Disclosure, text string) { d.Fields[i].Salt = text })
-			changed(f.Digest, func(d *record.Disclosure, text string) { d.Fields[i].Digest = text })
+			changed(f.Name, func(d *disclosure.Disclosure, text string) { d.Fields[i].Name = text })
+			changed(f.Value, func(d *disclosure.Disclosure, text string) { d.Fields[i].Value = text })
+			changed(f.Salt, func(d *disclosure.Disclosure, text string) { d.Fields[i].Salt = text })
+			changed(f.Digest, func(d *disclosure.Disclosure, text string) { d.Fields[i].Digest = text })
 
-			without := record.Disclosure{Header: d.Header, Fields: slices.Delete(slices.Clone(d.Fields), i, i+1)}
+			without := disclosure.Disclosure{Header: d.Header, Fields: slices.Delete(slices.Clone(d.Fields), i, i+1)}
 			refused(without, v.Leaf, "a field is missing")
-			twice := record.Disclosure{Header: d.Header, Fields: slices.Insert(slices.Clone(d.Fields), i, f)}
+			twice := disclosure.Disclosure{Header: d.Header, Fields: slices.Insert(slices.Clone(d.Fields), i, f)}
 			refused(twice, v.Leaf, "a field stands twice")
 			f.Name += "x"
-			more := record.Disclosure{Header: d.Header, Fields: slices.Insert(slices.Clone(d.Fields), i+1, f)}
+			more := disclosure.Disclosure{Header: d.Header, Fields: slices.Insert(slices.Clone(d.Fields), i+1, f)}
 			refused(more, v.Leaf, "a field is added")
 			if i > 0 {
-				swapped := record.Disclosure{Header: d.Header, Fields: slices.Clone(d.Fields)}
+				swapped := disclosure.Disclosure{Header: d.Header, Fields: slices.Clone(d.Fields)}
 				swapped.Fields[i-1], swapped.Fields[i] = swapped.Fields[i], swapped.Fields[i-1]
 				refused(swapped, v.Leaf, "fields in another order")
 				swapped.Fields[i-1].Name, swapped.Fields[i].Name = swapped.Fields[i].Name, swapped.Fields[i-1].Name
@@ -139,31 +169,31 @@ func TestDisclosureOfOtherBytes(t *testing.T) {
 }
 
 func TestDisclosureIsRefused(t *testing.T) {
-	v := vectors(t)[0]
+	v := readVectors(t).Records[0]
 	e := v.entry(t)
-	_, err := e.Disclose("nothing")
-	require.ErrorContains(t, err, `no field "nothing"`)
+	_, err := disclosure.Of(e, "nothing")
+	require.ErrorContains(t, err, `has no field "nothing"`)
 	damaged := v.entry(t)
 	damaged.Body[5] ^= 1
-	_, err = damaged.Disclose()
+	_, err = disclosure.Of(damaged)
 	require.ErrorIs(t, err, record.ErrDamaged)
-	damaged.Erased, damaged.Body, damaged.Salt = v.BodyDigest, nil, nil
-	_, err = damaged.Disclose()
+	damaged = v.entry(t)
+	damaged.Erased, damaged.Body, damaged.Salt = damaged.BodyDigest(), nil, nil
+	_, err = disclosure.Of(damaged)
 	require.ErrorIs(t, err, record.ErrErased)
 
-	for says, change := range map[string]func(d *record.Disclosure, f *record.DisclosedField){
-		"neither a value":         func(_ *record.Disclosure, f *record.DisclosedField) { f.Value, f.Salt = "", "" },
-		"a value and a digest":    func(d *record.Disclosure, f *record.DisclosedField) { f.Digest = d.Fields[1].Digest },
-		"a salt without":          func(_ *record.Disclosure, f *record.DisclosedField) { f.Value = "" },
-		"lower case hexadecimal":  func(_ *record.Disclosure, f *record.DisclosedField) { f.Salt = strings.ToUpper(f.Salt) },
-		"the value is not":        func(_ *record.Disclosure, f *record.DisclosedField) { f.Value += " " },
-		"name is too long":        func(_ *record.Disclosure, f *record.DisclosedField) { f.Name = strings.Repeat("n", 256) },
-		"name is not plain":       func(_ *record.Disclosure, f *record.DisclosedField) { f.Name = `a"b` },
-		"does not fit":            func(d *record.Disclosure, _ *record.DisclosedField) { d.Header = "" },
-		"does not follow":         func(d *record.Disclosure, f *record.DisclosedField) { f.Name = d.Fields[1].Name },
-		"it does not fit the lea": func(d *record.Disclosure, _ *record.DisclosedField) { d.Fields = nil },
+	for says, change := range map[string]func(d *disclosure.Disclosure, f *disclosure.Field){
+		"neither a value":         func(_ *disclosure.Disclosure, f *disclosure.Field) { f.Value, f.Salt = "", "" },
+		"a value and a digest":    func(d *disclosure.Disclosure, f *disclosure.Field) { f.Digest = d.Fields[1].Digest },
+		"a salt and no value":     func(_ *disclosure.Disclosure, f *disclosure.Field) { f.Value = "" },
+		"lower case hexadecimal":  func(_ *disclosure.Disclosure, f *disclosure.Field) { f.Salt = strings.ToUpper(f.Salt) },
+		"the value is not":        func(_ *disclosure.Disclosure, f *disclosure.Field) { f.Value += " " },
+		"cannot have this name":   func(_ *disclosure.Disclosure, f *disclosure.Field) { f.Name = strings.Repeat("n", 256) },
+		"does not fit":            func(d *disclosure.Disclosure, _ *disclosure.Field) { d.Header = "" },
+		"does not follow":         func(d *disclosure.Disclosure, f *disclosure.Field) { f.Name = d.Fields[1].Name },
+		"it does not fit the lea": func(d *disclosure.Disclosure, _ *disclosure.Field) { d.Fields = nil },
 	} {
-		d, err := e.Disclose(names(t, e)[0])
+		d, err := disclosure.Of(e, names(t, e)[0])
 		require.NoError(t, err)
 		change(&d, &d.Fields[0])
 		_, err = d.Verify(e.Leaf)
@@ -180,8 +210,8 @@ func TestDisclosureOfASealedHeader(t *testing.T) {
 		`{"at":7,"kind":"committed","v":1}`:                       "header",
 	} {
 		e := record.Entry{Head: []byte(head), Salt: make([]byte, record.SaltSize), Body: []byte(`{}`)}
-		e.Leaf = record.Leaf(e)
-		d, err := e.Disclose()
+		e.Leaf = commitment.Leaf(e.Head, commitment.Body(nil))
+		d, err := disclosure.Of(e)
 		require.NoError(t, err)
 		_, err = d.Verify(e.Leaf)
 		require.ErrorContains(t, err, says)
@@ -190,7 +220,7 @@ func TestDisclosureOfASealedHeader(t *testing.T) {
 
 // TestDisclosureOfErasedFields shows what remains of records with erased fields.
 func TestDisclosureOfErasedFields(t *testing.T) {
-	all := vectors(t)
+	all := readVectors(t).Records
 	rapid.Check(t, func(rt *rapid.T) {
 		e := rapid.SampledFrom(all).Draw(rt, "record").entry(t)
 		var shown, erased []string
@@ -202,15 +232,15 @@ func TestDisclosureOfErasedFields(t *testing.T) {
 				erased = append(erased, name)
 			}
 		}
-		want, err := e.Disclose(shown...)
+		want, err := disclosure.Of(e, shown...)
 		require.NoError(rt, err)
 		if len(erased) > 0 {
 			e, err = e.EraseFields(erased...)
 			require.NoError(rt, err)
-			_, err = e.Disclose(erased[0])
+			_, err = disclosure.Of(e, erased[0])
 			require.ErrorIs(rt, err, record.ErrErased)
 		}
-		got, err := e.Disclose(shown...)
+		got, err := disclosure.Of(e, shown...)
 		require.NoError(rt, err)
 		require.Equal(rt, want, got, "an erased field is like a hidden one")
 		_, err = got.Verify(e.Leaf)
@@ -221,10 +251,10 @@ func TestDisclosureOfErasedFields(t *testing.T) {
 // FuzzDisclosure checks that what verifies is true: it has the header and the
 // fields of the record, and each shown value.
 func FuzzDisclosure(f *testing.F) {
-	e := vectors(f)[0].entry(&testing.T{})
+	e := readVectors(f).Records[0].entry(f)
 	all := names(f, e)
 	for _, shown := range [][]string{nil, all[:1], all} {
-		d, err := e.Disclose(shown...)
+		d, err := disclosure.Of(e, shown...)
 		require.NoError(f, err)
 		text, err := canon.Marshal(d)
 		require.NoError(f, err)
@@ -233,7 +263,7 @@ func FuzzDisclosure(f *testing.F) {
 	var values map[string]json.RawMessage
 	require.NoError(f, json.Unmarshal(e.Body, &values))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var d record.Disclosure
+		var d disclosure.Disclosure
 		if canon.Decode(text, &d) != nil {
 			return
 		}
