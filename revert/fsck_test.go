@@ -246,3 +246,43 @@ func TestNewerRecordInAJournal(t *testing.T) {
 	err = journal.Blobs(t.Context(), l.journal, 0, func(int64, effect.BlobRef) error { return nil })
 	require.ErrorContains(t, err, "use a newer one")
 }
+
+// erasedFields is a journal that stores an entry without one field, which no
+// record mentions. The entry fits its leaf.
+type erasedFields struct {
+	journal.Journal
+	kind  record.Kind
+	field string
+}
+
+func (j erasedFields) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
+		for e, err := range j.Journal.Entries(ctx, q) {
+			if err == nil && e.Header.Kind == j.kind {
+				e, err = e.EraseFields(j.field)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestUnexplainedErasedField checks that a reader stops at a field that is gone
+// and does not take it for an absent one, and that fsck names it.
+func TestUnexplainedErasedField(t *testing.T) {
+	l := newTestEnv(t)
+	rec := l.txn()
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Call: "c_1", Body: handled()}}}))
+	j := erasedFields{l.journal, record.KindStarted, "confinement"}
+	found, err := l.check(j, journal.Head{})
+	require.ErrorIs(t, err, record.ErrDamaged)
+	require.Contains(t, found, "2: entry 2: fields confinement: erased")
+	_, err = revert.Load(t.Context(), j, rec.Txn())
+	require.ErrorIs(t, err, record.ErrErased)
+
+	for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []record.Kind{record.KindStarted}}) {
+		require.NoError(t, err)
+		require.ErrorContains(t, l.journal.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}}), "not sealed", "a journal stores whole records")
+	}
+}

@@ -6,8 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-
-	"github.com/remit-dev/remit/internal/canon"
 )
 
 // SaltSize is the length in bytes of the salt of a record, and of a field.
@@ -130,11 +128,11 @@ func Spell(sum [sha256.Size]byte) string {
 // ReadDigest returns the bytes of a digest. It returns false for any other
 // spelling than that of Spell.
 func ReadDigest(text string) (sum [sha256.Size]byte, ok bool) {
-	if !canon.Digest(text).Valid() {
+	if len(text) != len(digestPrefix)+2*sha256.Size {
 		return sum, false
 	}
 	_, err := hex.Decode(sum[:], []byte(text[len(digestPrefix):]))
-	return sum, err == nil
+	return sum, err == nil && Spell(sum) == text
 }
 
 // Find returns the field with a name, or nil.
