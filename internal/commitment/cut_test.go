@@ -63,10 +63,11 @@ func TestSaltsOfErasedFields(t *testing.T) {
 
 	const one = 1 + 1 + 32
 	left, a, c := salts[:commitment.SaltSize], salts[16:16+one], salts[16+one:16+2*one]
-	b := append([]byte("\x01b"), a[2:]...)
+	b, quote := append([]byte("\x01b"), a[2:]...), append([]byte("\x01\""), a[2:]...)
 	for name, other := range map[string][]byte{
 		"nothing": nil, "no erased field": bytes.Repeat(left, 2), "cut": salts[:len(salts)-1], "longer": append(bytes.Clone(salts), 0),
 		"in another order": bytes.Join([][]byte{left, c, a}, nil), "twice": bytes.Join([][]byte{left, a, a}, nil), "present": bytes.Join([][]byte{left, b}, nil),
+		"not a name": bytes.Join([][]byte{left, quote}, nil),
 	} {
 		_, ok := commitment.Fields(nil, other, body)
 		require.False(t, ok, name)

@@ -63,7 +63,7 @@ func withErased(left []Field, salts []byte) ([]Field, bool) {
 		salts = salts[1+n:]
 		salts = salts[copy(f.Digest[:], salts):]
 		at, there := slices.BinarySearchFunc(left, f.Name, func(of Field, name []byte) int { return bytes.Compare(of.Name, name) })
-		if there || !first && bytes.Compare(ends, f.Name) >= 0 {
+		if !PlainName(f.Name) || there || !first && bytes.Compare(ends, f.Name) >= 0 {
 			return nil, false
 		}
 		all, ends = slices.Insert(all, at+len(all)-len(left), f), f.Name

@@ -218,6 +218,36 @@ func TestDisclosureOfASealedHeader(t *testing.T) {
 	}
 }
 
+// TestDisclosureOfASealedBody has leaves whose owner computed them so that one
+// record says two things.
+func TestDisclosureOfASealedBody(t *testing.T) {
+	const header = `{"at":"2026-01-02T03:04:05Z","kind":"committed","v":1}`
+	salt := []byte("sixteen bytes!!!")
+	show := func(name, value string) disclosure.Field {
+		return disclosure.Field{Name: name, Value: value, Salt: hex.EncodeToString(salt)}
+	}
+	for says, shown := range map[string][]disclosure.Field{
+		"":                            {show("a", "1"), show("b", "2")},
+		`"a": it does not follow`:     {show("a", "1"), show("a", "2")},
+		`"b": it does not follow`:     {show("c", "1"), show("b", "2")},
+		"the value is not canonical":  {show("a", `{"x":1,"x":2}`)},
+		"value is not canonical JSON": {show("a", "1.0")},
+		"cannot have this name":       {show("a\u0000", "1")},
+	} {
+		var fields []commitment.Field
+		for _, f := range shown {
+			fields = append(fields, commitment.NewField(f.Name, f.Value, salt))
+		}
+		commitment.Hash(fields)
+		_, err := disclosure.Disclosure{Header: header, Fields: shown}.Verify(commitment.Leaf([]byte(header), commitment.Body(fields)))
+		if says == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, says)
+		}
+	}
+}
+
 // TestDisclosureOfErasedFields shows what remains of records with erased fields.
 func TestDisclosureOfErasedFields(t *testing.T) {
 	all := readVectors(t).Records

@@ -43,7 +43,7 @@ func (e Entry) EraseFields(names ...string) (Entry, error) {
 }
 
 // ErasedFields returns the names of the fields that EraseFields removed. It
-// returns none for an entry without a body.
+// returns none for an entry without a body, and does not check the entry.
 func (e Entry) ErasedFields() (names []string) {
 	if e.Erased != "" || len(e.Salt) == SaltSize {
 		return nil
