@@ -58,14 +58,9 @@ type Entry struct {
 type reading struct{ body atomic.Pointer[Body] }
 
 // Seal turns a record into an entry. Salt must be SaltSize fresh random bytes.
-// A record without fields does not use them: its salt is zeros.
-// Seal cleans texts for people in place, so that the runtime shows the texts
-// that it recorded.
-//
-//	salts(j)    = SHA-256("remit/salts/v1" ‖ salt ‖ u32(j))             salts of the fields 2j and 2j+1
-//	field(i)    = SHA-256("remit/field/v1" ‖ salts(i/2), its half ‖ value)
-//	body digest = SHA-256("remit/body/v1" ‖ u8(length of name) ‖ name ‖ field(i) ‖ …)
-//	leaf        = SHA-256("remit/leaf/v1" ‖ body digest ‖ head)
+// A record without fields does not use them: its salt is zeros. Seal cleans
+// texts for people in place, so that the runtime shows the texts that it
+// recorded. docs/reference/commitments.md has the formulas of the leaf.
 func Seal(r Record, salt []byte) (Entry, error) {
 	if len(salt) != SaltSize {
 		return Entry{}, fmt.Errorf("seal %s: salt of %d bytes, want %d", r.Kind, len(salt), SaltSize)
@@ -165,8 +160,8 @@ func (e Entry) bodySum() (sum [sha256.Size]byte, ok bool) {
 // ErrDamaged is returned if stored bytes are not the bytes that were written.
 var ErrDamaged = errors.New("journal is damaged")
 
-// ErrErased is returned for reading an erased body, and for reverting a call
-// whose inverse was erased.
+// ErrErased is returned for reading an erased body or field, and for reverting
+// a call whose inverse was erased.
 var ErrErased = errors.New("erased")
 
 // Unseal checks an entry and decodes it. It returns ErrErased for the body of
