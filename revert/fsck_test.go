@@ -2,9 +2,11 @@ package revert_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -228,11 +229,11 @@ func TestNewerRecordInAJournal(t *testing.T) {
 	l := newTestEnv(t)
 	rec := l.txn()
 	head := fmt.Sprintf(`{"at":"2026-01-02T03:04:05Z","call":"c_1","kind":"changed","session":"s_1","txn":%q,"v":2}`, rec.Txn())
-	salt, body := make([]byte, record.SaltSize), []byte(`{}`)
-	digest := canon.Sum("remit/body/v1", salt, body)
+	body := sha256.Sum256([]byte("remit/body/v1")) // a body without fields
+	leaf := sha256.Sum256(slices.Concat([]byte("remit/leaf/v1"), body[:], []byte(head)))
 	e := record.Entry{
 		Header: record.Header{V: 2, Kind: record.KindChanged, Txn: rec.Txn(), Call: "c_1"},
-		Head:   []byte(head), Salt: salt, Body: body, Leaf: string(canon.Sum("remit/leaf/v1", []byte(head), []byte(digest))),
+		Head:   []byte(head), Salt: make([]byte, record.SaltSize), Body: []byte(`{}`), Leaf: fmt.Sprintf("sha256:%x", leaf),
 	}
 	require.NoError(t, l.journal.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}}))
 	found, err := l.check(l.journal, journal.Head{})
@@ -244,4 +245,44 @@ func TestNewerRecordInAJournal(t *testing.T) {
 	require.ErrorContains(t, err, "use a newer one", "nobody knows what content it names")
 	err = journal.Blobs(t.Context(), l.journal, 0, func(int64, effect.BlobRef) error { return nil })
 	require.ErrorContains(t, err, "use a newer one")
+}
+
+// erasedFields is a journal that stores an entry without one field, which no
+// record mentions. The entry fits its leaf.
+type erasedFields struct {
+	journal.Journal
+	kind  record.Kind
+	field string
+}
+
+func (j erasedFields) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
+		for e, err := range j.Journal.Entries(ctx, q) {
+			if err == nil && e.Header.Kind == j.kind {
+				e, err = e.EraseFields(j.field)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestUnexplainedErasedField checks that a reader stops at a field that is gone
+// and does not take it for an absent one, and that fsck names it.
+func TestUnexplainedErasedField(t *testing.T) {
+	l := newTestEnv(t)
+	rec := l.txn()
+	require.NoError(t, rec.Write(t.Context(), revert.Write{Records: []revert.CallRecord{{Call: "c_1", Body: handled()}}}))
+	j := erasedFields{l.journal, record.KindStarted, "confinement"}
+	found, err := l.check(j, journal.Head{})
+	require.ErrorIs(t, err, record.ErrDamaged)
+	require.Contains(t, found, "2: entry 2: fields confinement: erased")
+	_, err = revert.Load(t.Context(), j, rec.Txn())
+	require.ErrorIs(t, err, record.ErrErased)
+
+	for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []record.Kind{record.KindStarted}}) {
+		require.NoError(t, err)
+		require.ErrorContains(t, l.journal.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}}), "not sealed", "a journal stores whole records")
+	}
 }

@@ -2,12 +2,15 @@ package record
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/commitment"
 )
 
 // Version is the version written into each record. A reader rejects versions
@@ -15,7 +18,7 @@ import (
 const Version = 1
 
 // SaltSize is the length in bytes of an entry's salt.
-const SaltSize = 16
+const SaltSize = commitment.SaltSize
 
 // Header is the part of a record that is never erased.
 type Header struct {
@@ -33,14 +36,15 @@ type Record struct {
 	Body Body `json:"body"`
 }
 
-// Entry is a record as a journal stores it. The leaf covers the header and,
-// through the salt, the body. So a body can be erased together with its salt,
-// and the log can still be checked.
+// Entry is a record as a journal stores it. The leaf covers the header and, by a
+// salted digest each, the fields of the body: its members. So a body can be
+// erased together with its salt, or some fields of it, and the log can still be
+// checked.
 type Entry struct {
 	Pos    int64  // set by the journal, from 1
 	Header Header // as in Head
 	Head   []byte // canonical JSON of Header
-	Salt   []byte // SaltSize random bytes; nil once erased
+	Salt   []byte // SaltSize random bytes; more once fields are erased, see EraseFields; nil once erased
 	Body   []byte // canonical JSON; nil once erased
 	Leaf   string // sha256:…, see Seal
 	Erased string // digest of the erased body; empty: not erased
@@ -54,11 +58,9 @@ type Entry struct {
 type reading struct{ body atomic.Pointer[Body] }
 
 // Seal turns a record into an entry. Salt must be SaltSize fresh random bytes.
-// Seal cleans texts for people in place, so that the runtime shows the texts
-// that it recorded.
-//
-//	body digest = Sum("remit/body/v1", salt, body)
-//	leaf        = Sum("remit/leaf/v1", head, body digest)
+// A record without fields does not use them: its salt is zeros. Seal cleans
+// texts for people in place, so that the runtime shows the texts that it
+// recorded. docs/reference/commitments.md has the formulas of the leaf.
 func Seal(r Record, salt []byte) (Entry, error) {
 	if len(salt) != SaltSize {
 		return Entry{}, fmt.Errorf("seal %s: salt of %d bytes, want %d", r.Kind, len(salt), SaltSize)
@@ -77,7 +79,14 @@ func Seal(r Record, salt []byte) (Entry, error) {
 		return Entry{}, fmt.Errorf("seal %s: body: %w", r.Kind, err)
 	}
 	e := Entry{Header: r.Header, Head: head, Salt: bytes.Clone(salt), Body: body, checked: true}
-	e.Leaf = leafOf(head, bodyDigest(salt, body))
+	if string(body) == "{}" {
+		clear(e.Salt)
+	}
+	sum, ok := e.bodySum()
+	if !ok {
+		return Entry{}, fmt.Errorf("seal %s: a field has a name that it cannot have", r.Kind)
+	}
+	e.Leaf = commitment.Leaf(head, sum)
 	return e, nil
 }
 
@@ -90,7 +99,8 @@ func (e Entry) Check() error {
 		return fmt.Errorf("%w: entry %d has no body, and no digest of one", ErrDamaged, e.Pos)
 	case !gone && e.Erased != "":
 		return fmt.Errorf("%w: entry %d is erased, and has a body", ErrDamaged, e.Pos)
-	case leafOf(e.Head, e.BodyDigest()) != e.Leaf:
+	}
+	if sum, ok := e.bodySum(); !ok || commitment.Leaf(e.Head, sum) != e.Leaf {
 		return fmt.Errorf("%w: entry %d does not fit its leaf", ErrDamaged, e.Pos)
 	}
 	return nil
@@ -122,23 +132,42 @@ func (e Entry) Kept() (Entry, error) {
 	return e, err
 }
 
-// BodyDigest returns the digest of the body, also of an erased one.
+// BodyDigest returns the digest of the body, also of an erased one. It returns
+// "" if the bytes are not those of a body.
 func (e Entry) BodyDigest() string {
 	if e.Erased != "" {
 		return e.Erased
 	}
-	return bodyDigest(e.Salt, e.Body)
+	sum, ok := e.bodySum()
+	if !ok {
+		return ""
+	}
+	return commitment.Spell(sum)
+}
+
+// bodySum returns the bytes of the body's digest.
+func (e Entry) bodySum() (sum [sha256.Size]byte, ok bool) {
+	if e.Erased != "" {
+		return commitment.ReadDigest(e.Erased)
+	}
+	fields, ok := commitment.Fields(make([]commitment.Field, 0, commitment.UsualFields), e.Salt, e.Body)
+	if !ok {
+		return sum, false
+	}
+	return commitment.Body(fields), true
 }
 
 // ErrDamaged is returned if stored bytes are not the bytes that were written.
 var ErrDamaged = errors.New("journal is damaged")
 
-// ErrErased is returned for reading an erased body, and for reverting a call
-// whose inverse was erased.
+// ErrErased is returned for reading an erased body or field, and for reverting
+// a call whose inverse was erased.
 var ErrErased = errors.New("erased")
 
 // Unseal checks an entry and decodes it. It returns ErrErased for the body of
-// an erased entry.
+// an erased entry. If only fields are erased, it returns ErrErased and the
+// record without them: a caller must not take an erased field for an absent
+// one.
 func Unseal(e Entry) (Record, error) {
 	if !e.checked {
 		var err error
@@ -153,28 +182,31 @@ func Unseal(e Entry) (Record, error) {
 	if h.V != Version {
 		return Record{}, fmt.Errorf("entry %d has version %d; this remit reads version %d: use a newer one", e.Pos, h.V, Version)
 	}
+	body, err := e.decodeBody()
+	if err != nil {
+		return Record{}, err
+	}
+	if names := e.ErasedFields(); len(names) > 0 {
+		err = fmt.Errorf("entry %d: fields %s: %w", e.Pos, strings.Join(names, ", "), ErrErased)
+	}
+	return Record{Header: h, Body: body}, err
+}
+
+func (e Entry) decodeBody() (Body, error) {
 	if e.reading != nil {
 		if body := e.reading.body.Load(); body != nil {
-			return Record{Header: h, Body: *body}, nil
+			return *body, nil
 		}
 	}
-	body, err := newBody(h.Kind)
+	body, err := newBody(e.Header.Kind)
 	if err != nil {
-		return Record{}, fmt.Errorf("entry %d: %w", e.Pos, err)
+		return nil, fmt.Errorf("entry %d: %w", e.Pos, err)
 	}
 	if err := canon.Decode(e.Body, body); err != nil {
-		return Record{}, fmt.Errorf("%w: entry %d: body of kind %s: %w", ErrDamaged, e.Pos, h.Kind, err)
+		return nil, fmt.Errorf("%w: entry %d: body of kind %s: %w", ErrDamaged, e.Pos, e.Header.Kind, err)
 	}
 	if e.reading != nil {
 		e.reading.body.Store(&body)
 	}
-	return Record{Header: h, Body: body}, nil
-}
-
-func bodyDigest(salt, body []byte) string {
-	return string(canon.Sum("remit/body/v1", salt, body))
-}
-
-func leafOf(head []byte, body string) string {
-	return string(canon.Sum("remit/leaf/v1", head, []byte(body)))
+	return body, nil
 }

@@ -31,14 +31,23 @@ type vector struct {
 
 func vectors(t testing.TB) []vector {
 	t.Helper()
+	return readVectors(t).Records
+}
+
+// vectorsFile is testdata/journal/records.json. TestFormulas writes it.
+type vectorsFile struct {
+	About       string          `json:"about"`
+	Records     []vector        `json:"records"`
+	Disclosures json.RawMessage `json:"disclosures"` // see revert/disclosure
+	Erased      []erasedVector  `json:"erased_fields"`
+}
+
+func readVectors(t testing.TB) (file vectorsFile) {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "journal", "records.json"))
 	require.NoError(t, err)
-	var file struct {
-		About   string   `json:"about"`
-		Records []vector `json:"records"`
-	}
 	require.NoError(t, canon.Decode(data, &file))
-	return file.Records
+	return file
 }
 
 // record returns the record of a vector's header and body.
@@ -125,10 +134,9 @@ func TestAnErasedRecordIsStillChecked(t *testing.T) {
 
 func TestRecordsOfANewerRemit(t *testing.T) {
 	seal := func(head, body string) record.Entry {
-		salt := make([]byte, record.SaltSize)
-		digest := canon.Sum("remit/body/v1", salt, []byte(body))
-		leaf := canon.Sum("remit/leaf/v1", []byte(head), []byte(digest))
-		return record.Entry{Pos: 3, Head: []byte(head), Salt: salt, Body: []byte(body), Leaf: string(leaf)}
+		e := record.Entry{Pos: 3, Head: []byte(head), Salt: make([]byte, record.SaltSize), Body: []byte(body)}
+		e.Leaf = record.Leaf(e)
+		return e
 	}
 	for name, test := range map[string]struct{ head, body, says string }{
 		"version": {`{"at":"2026-01-02T03:04:05Z","kind":"committed","v":2}`, `{}`, "version 2"},
