@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -55,6 +56,25 @@ func Marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return value.Canonical(), nil
+}
+
+// Append appends what [Marshal] returns to dst. After an error it returns dst as
+// it was.
+func Append(dst []byte, v any) ([]byte, error) {
+	if out, ok := appendPlain(dst, v); ok {
+		return out, nil
+	}
+	value, err := reread(v)
+	if err != nil {
+		return dst, err
+	}
+	return value.append(dst), nil
+}
+
+// AppendText appends the canonical form of a string. ok is false if it is not
+// valid UTF-8; the result is then of no use.
+func AppendText(dst []byte, text string) (_ []byte, ok bool) {
+	return appendString(dst, text), utf8.ValidString(text)
 }
 
 // Decode parses data with the default limits and stores it in the Go value that into points to; see [Value.Decode].

@@ -30,9 +30,35 @@ func (d Digest) Valid() bool {
 // A digest for one purpose never equals one for another if each purpose has its
 // own domain.
 func Sum(domain string, parts ...[]byte) Digest {
+	size := 8 + len(domain)
+	for _, part := range parts {
+		size += 8 + len(part)
+	}
+	if size > smallSum {
+		return sumLarge(domain, parts)
+	}
+	var small [smallSum]byte // on the stack
+	sum := sha256.Sum256(appendSummed(small[:0], domain, parts))
+	return spell(sum[:])
+}
+
+// smallSum is the size up to which the input of a digest is hashed in one call.
+// Most inputs are smaller, and each call of a hash costs as much as its data.
+const smallSum = 1 << 10
+
+// appendSummed writes what Sum digests.
+func appendSummed(dst []byte, domain string, parts [][]byte) []byte {
+	dst = append(binary.BigEndian.AppendUint64(dst, uint64(len(domain))), domain...)
+	for _, part := range parts {
+		dst = append(binary.BigEndian.AppendUint64(dst, uint64(len(part))), part...)
+	}
+	return dst
+}
+
+func sumLarge(domain string, parts [][]byte) Digest {
 	h := sha256.New()
-	buf := binary.BigEndian.AppendUint64(make([]byte, 0, 64), uint64(len(domain)))
-	_, _ = h.Write(append(buf, domain...)) // a hash never returns an error
+	buf := appendSummed(make([]byte, 0, 64), domain, nil)
+	_, _ = h.Write(buf) // a hash never returns an error
 	for _, part := range parts {
 		_, _ = h.Write(binary.BigEndian.AppendUint64(buf[:0], uint64(len(part))))
 		_, _ = h.Write(part)

@@ -1,6 +1,10 @@
 package canon_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -225,5 +229,37 @@ func TestChecker(t *testing.T) {
 		if want {
 			require.Equal(t, text, canonical(t, text))
 		}
+	}
+}
+
+// TestAppend checks that Append writes what Marshal returns, after what is
+// already there, and that an error leaves it alone.
+func TestAppend(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var v any = draw(t, 1)
+		if rapid.Bool().Draw(t, "any") {
+			v = tree(2).Draw(t, "value")
+		}
+		want, bad := canon.Marshal(v)
+		got, err := canon.Append([]byte("before"), v)
+		require.Equal(t, bad == nil, err == nil)
+		require.Equal(t, "before"+string(want), string(got))
+	})
+	got, err := canon.Append(nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "null", string(got))
+}
+
+// TestSumOfAnySize compares digests below and above the size from which the
+// parts are hashed one by one.
+func TestSumOfAnySize(t *testing.T) {
+	for n := range 1200 {
+		part := bytes.Repeat([]byte{'x'}, n)
+		h := sha256.New()
+		for _, p := range [][]byte{[]byte("remit/test"), part, nil, []byte("end")} {
+			h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(p))))
+			h.Write(p)
+		}
+		require.Equal(t, "sha256:"+hex.EncodeToString(h.Sum(nil)), string(canon.Sum("remit/test", part, nil, []byte("end"))))
 	}
 }

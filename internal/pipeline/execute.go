@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
@@ -127,16 +128,7 @@ func (l *Pipeline) enter(ctx context.Context, i intended) (r tool.Result, over b
 		return tool.Result{}, true, tool.NoEffect(err)
 	}
 	back := make(chan returned, 1)
-	go func() {
-		r := returned{err: errLeft} // replaced when the code returns
-		defer func() {
-			if p := recover(); p != nil {
-				r = returned{err: &callstate.PanicError{Value: p}}
-			}
-			back <- r
-		}()
-		r.result, r.err = spec(i.tool).Execute(ctx, i.context(), json.RawMessage(slices.Clone(i.input)))
-	}()
+	go runCode(ctx, spec(i.tool).Execute, i.context(), slices.Clone(i.input), back)
 	select {
 	case r := <-back:
 		if ctx.Err() == nil {
@@ -162,6 +154,18 @@ func (l *Pipeline) enter(ctx context.Context, i intended) (r tool.Result, over b
 	case <-late.Done():
 		return tool.Result{}, false, context.Cause(ctx)
 	}
+}
+
+// runCode runs the code of a tool and always sends what it returned.
+func runCode(ctx context.Context, execute tool.Execute, tc ctxperm.ToolContext, input json.RawMessage, back chan<- returned) {
+	r := returned{err: errLeft} // replaced when the code returns
+	defer func() {
+		if p := recover(); p != nil {
+			r = returned{err: &callstate.PanicError{Value: p}}
+		}
+		back <- r
+	}()
+	r.result, r.err = execute(ctx, tc, input)
 }
 
 // cancelCause returns the error of code that failed after its timeout or after its

@@ -152,7 +152,8 @@ func (s *memoryStore) grow() {
 	}
 }
 
-// erase makes a new list: the lists of readers never change.
+// erase makes a new list: the lists of readers never change. The parts of an
+// entry can share memory, so the header that stays gets its own.
 func (s *memoryStore) erase(calls []string) {
 	if len(calls) == 0 {
 		return
@@ -160,7 +161,7 @@ func (s *memoryStore) erase(calls []string) {
 	s.entries = slices.Clone(s.entries)
 	for i, e := range s.entries {
 		if e.Header.Kind.Erasable() && slices.Contains(calls, e.Header.Call) {
-			e.Erased, e.Salt, e.Body = e.BodyDigest(), nil, nil
+			e.Erased, e.Head, e.Salt, e.Body = e.BodyDigest(), bytes.Clone(e.Head), nil, nil
 			s.entries[i] = e
 		}
 	}

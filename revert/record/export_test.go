@@ -5,3 +5,6 @@ func NewBody(k Kind) (Body, error) { return newBody(k) }
 
 // PlainHeader is the fast path of decodeHeader.
 var PlainHeader = plainHeader
+
+// AppendHeader writes the header of an entry.
+var AppendHeader = appendHeader

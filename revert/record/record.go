@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -67,17 +66,12 @@ func Seal(r Record, salt []byte) (Entry, error) {
 		return Entry{}, fmt.Errorf("seal: the body does not belong to a record of kind %q", r.Kind)
 	}
 	r.V, r.At = Version, r.At.UTC()
-	head, err := canon.Marshal(r.Header)
-	if err != nil {
-		return Entry{}, fmt.Errorf("seal %s: header: %w", r.Kind, err)
-	}
 	readable(r.Body)
-	body, err := canon.Marshal(r.Body)
-	if err != nil {
-		return Entry{}, fmt.Errorf("seal %s: body: %w", r.Kind, err)
+	e := Entry{Header: r.Header, checked: true}
+	if err := e.encode(r.Body, salt); err != nil {
+		return Entry{}, fmt.Errorf("seal %s: %w", r.Kind, err)
 	}
-	e := Entry{Header: r.Header, Head: head, Salt: bytes.Clone(salt), Body: body, checked: true}
-	e.Leaf = leafOf(head, bodyDigest(salt, body))
+	e.Leaf = leafOf(e.Head, bodyDigest(e.Salt, e.Body))
 	return e, nil
 }
 
@@ -176,5 +170,6 @@ func bodyDigest(salt, body []byte) string {
 }
 
 func leafOf(head []byte, body string) string {
-	return string(canon.Sum("remit/leaf/v1", head, []byte(body)))
+	var digest [80]byte // on the stack
+	return string(canon.Sum("remit/leaf/v1", head, append(digest[:0], body...)))
 }
