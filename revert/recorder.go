@@ -2,6 +2,7 @@ package revert
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/remit-dev/remit/revert/journal"
@@ -81,13 +82,11 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 	now := r.host.Now()
 	var named [128]byte // on the stack
 	point := append(named[:0], appendPoint...)
-	salts := make([]byte, len(w.Records)*record.SaltSize)
 	if len(w.Records) > 0 {
 		batch.Entries = make([]record.Entry, 0, len(w.Records))
 	}
 	for i, l := range w.Records {
-		salt := salts[i*record.SaltSize : (i+1)*record.SaltSize]
-		e, err := r.seal(l, record.Header{Kind: record.KindOf(l.Body), Session: r.session, Txn: r.txn, Call: l.Call, At: now}, salt)
+		e, err := r.seal(l, record.Header{Kind: record.KindOf(l.Body), Session: r.session, Txn: r.txn, Call: l.Call, At: now})
 		if err != nil {
 			return err
 		}
@@ -120,7 +119,7 @@ func (r Recorder) append(ctx context.Context, b journal.Batch, point string) err
 	return r.journal.Append(ctx, b)
 }
 
-func (r Recorder) seal(l CallRecord, h record.Header, salt []byte) (record.Entry, error) {
+func (r Recorder) seal(l CallRecord, h record.Header) (record.Entry, error) {
 	if l.Txn != "" {
 		h.Txn = l.Txn
 	}
@@ -130,6 +129,15 @@ func (r Recorder) seal(l CallRecord, h record.Header, salt []byte) (record.Entry
 	if b, ok := l.Body.(*record.State); ok { // a session looks for its states in its own stream, also after another session's revert
 		h.Session = b.Session
 	}
-	r.host.Random(salt)
-	return record.Seal(record.Record{Header: h, Body: l.Body}, salt)
+	salt, ok := salts.Get().(*[record.SaltSize]byte)
+	if !ok {
+		salt = new([record.SaltSize]byte)
+	}
+	defer salts.Put(salt)
+	defer clear(salt[:]) // an erased salt must not stay
+	r.host.Random(salt[:])
+	return record.Seal(record.Record{Header: h, Body: l.Body}, salt[:])
 }
+
+// salts reuses the memory into which salts are drawn; Seal copies them.
+var salts sync.Pool

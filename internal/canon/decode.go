@@ -20,10 +20,19 @@ import (
 // string that is not UTF-8, which encoding/json would replace silently, and
 // everything that [Parse] rejects with the default limits.
 func From(v any) (Value, error) {
+	value, _, err := FromText(v)
+	return value, err
+}
+
+// FromText is [From]. It also returns the canonical form of the value, which
+// the caller owns.
+func FromText(v any) (Value, []byte, error) {
 	if text, ok := encodePlain(v); ok {
-		return Parse(text, DefaultLimits())
+		value, err := Parse(text, DefaultLimits())
+		return value, text, err
 	}
-	return reread(v)
+	value, err := reread(v)
+	return value, value.Canonical(), err
 }
 
 // reread is From for every value: it writes JSON and reads it.

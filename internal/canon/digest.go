@@ -30,16 +30,26 @@ func (d Digest) Valid() bool {
 // A digest for one purpose never equals one for another if each purpose has its
 // own domain.
 func Sum(domain string, parts ...[]byte) Digest {
+	sum := hashed(domain, parts)
+	return spell(sum[:])
+}
+
+// AppendSum appends the text of a digest; see [Sum].
+func AppendSum(dst []byte, domain string, parts ...[]byte) []byte {
+	sum := hashed(domain, parts)
+	return hex.AppendEncode(append(dst, digestPrefix...), sum[:])
+}
+
+func hashed(domain string, parts [][]byte) [sha256.Size]byte {
 	size := 8 + len(domain)
 	for _, part := range parts {
 		size += 8 + len(part)
 	}
 	if size > smallSum {
-		return sumLarge(domain, parts)
+		return hashedLarge(domain, parts)
 	}
 	var small [smallSum]byte // on the stack
-	sum := sha256.Sum256(appendSummed(small[:0], domain, parts))
-	return spell(sum[:])
+	return sha256.Sum256(appendSummed(small[:0], domain, parts))
 }
 
 // smallSum is the size up to which the input of a digest is hashed in one call.
@@ -55,7 +65,7 @@ func appendSummed(dst []byte, domain string, parts [][]byte) []byte {
 	return dst
 }
 
-func sumLarge(domain string, parts [][]byte) Digest {
+func hashedLarge(domain string, parts [][]byte) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	buf := appendSummed(make([]byte, 0, 64), domain, nil)
 	_, _ = h.Write(buf) // a hash never returns an error
@@ -63,7 +73,8 @@ func sumLarge(domain string, parts [][]byte) Digest {
 		_, _ = h.Write(binary.BigEndian.AppendUint64(buf[:0], uint64(len(part))))
 		_, _ = h.Write(part)
 	}
-	return spell(h.Sum(buf[:0]))
+	h.Sum(sum[:0])
+	return sum
 }
 
 // SumBytes returns the digest of content, as [Hash] computes it.

@@ -120,8 +120,9 @@ func (l *Pipeline) startedRecord(f filtered) (*record.Started, error) {
 	return started, nil
 }
 
-// bind makes the functions that are the same for every call.
+// bind makes what is the same for every call.
 func (l *Pipeline) bind() *Pipeline {
+	l.asPrincipal = l.p.Principal.Clone()
 	l.checkGrant, l.hasFailed = l.p.Grant.Check, l.JournalFailed
 	l.environment = func(ctx context.Context) (revert.Environment, error) {
 		return l.p.Reverter.EnvironmentFor(ctx, l.p.Recorder.Session())

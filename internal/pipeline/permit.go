@@ -127,19 +127,18 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	if err := l.p.Grant.Check(ctx); err != nil {
 		return deny("grant", perm.Decision{}, err.Error())
 	}
-	if !l.p.Grant.Allows(access) {
+	r, err := perm.ParseResource(access.Resource)
+	if err != nil || !l.p.Grant.AllowsResource(access.Action, r, access.Method) {
 		return deny("grant", perm.Decision{}, "the session was not granted to "+access.String())
 	}
-	req, err := l.request(a, access, dynamic)
-	if err != nil {
-		return deny("policy", perm.Decision{}, err.Error())
-	}
+	req := l.requestFor(a, access, r, dynamic)
 	if err := l.p.Host.Point(ctx, "tool.decide"); err != nil {
 		return deny("policy", perm.Decision{}, "the decision was interrupted: "+err.Error())
 	}
 	d, err := l.ask(ctx, req)
 	d = l.requiring(d)
-	a.redaction.add(d.Details().Redact)
+	details := d.Details()
+	a.redaction.add(details.Redact)
 	switch {
 	case err != nil:
 		return perm.Decision{}, &callstate.DeniedError{Access: access, Stage: "policy", Why: "the policy could not decide: " + err.Error(), PolicyFailed: true, Timeout: errors.Is(err, perm.ErrTimeout)}
@@ -148,7 +147,7 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	case d.Effect() == perm.Deny:
 		return deny("policy", d, reasonText(d)+unmatched(a, access, d))
 	}
-	for _, limit := range d.Limits() {
+	for _, limit := range details.Limits {
 		over, err := l.over(ctx, a, limit, dynamic)
 		if err != nil {
 			return perm.Decision{}, &callstate.DeniedError{Access: access, Stage: "policy", Why: "the budget could not be looked at: " + err.Error(), PolicyFailed: true}
@@ -158,7 +157,7 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 			return refused.Decision, refused
 		}
 	}
-	if unmet, is := unmetRequirement(a.tool, a.class, d); is {
+	if unmet, is := unmetRequirement(a.tool, a.class, details.Requires); is {
 		refused := refusedBy(access, d, unmet)
 		return refused.Decision, refused
 	}
@@ -191,6 +190,12 @@ func (l *Pipeline) request(a admitted, access perm.ResourceAccess, dynamic bool)
 	if err != nil {
 		return perm.Request{}, err
 	}
+	return l.requestFor(a, access, r, dynamic), nil
+}
+
+// requestFor is request for an access whose resource is parsed. An engine that
+// says that it reads only shares the memory of the call; others get copies.
+func (l *Pipeline) requestFor(a admitted, access perm.ResourceAccess, r perm.Resource, dynamic bool) perm.Request {
 	facts, purpose := r.Facts(), perm.PurposeRun
 	facts.Argv = access.Argv.List()
 	if a.program != nil {
@@ -201,16 +206,27 @@ func (l *Pipeline) request(a admitted, access perm.ResourceAccess, dynamic bool)
 	if batch.Count == 0 {
 		batch.Count = 1
 	}
+	principal, args := l.asPrincipal, json.RawMessage(a.input)
+	if !l.readsOnly() {
+		principal, args = principal.Clone(), slices.Clone(args)
+	}
 	return perm.Request{
-		Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: l.p.Facts.Txn(),
+		Principal: principal, Session: l.session(a), Txn: l.p.Facts.Txn(),
 		Tool: a.tool.Facts(),
 		Call: perm.CallFacts{
-			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)),
+			ID: a.id, Args: args,
 			EffectClass: string(a.class), Declared: s.EffectClass != "", Batch: batch, Script: a.script,
 		},
 		Access:  perm.AccessFacts{Action: access.Action, Resource: facts, Method: access.Method, Dynamic: dynamic, Git: a.git[access.Resource]},
 		Purpose: purpose, Changes: a.program, Time: l.p.Host.Now(),
-	}, nil
+	}
+}
+
+// readsOnly reports whether the engine says that it neither changes nor keeps
+// what a request refers to.
+func (l *Pipeline) readsOnly() bool {
+	e, says := l.p.Engine.(interface{ ReadsOnly() bool })
+	return says && e.ReadsOnly()
 }
 
 // session returns what a policy sees of the session. The counts are those of
@@ -218,10 +234,12 @@ func (l *Pipeline) request(a admitted, access perm.ResourceAccess, dynamic bool)
 // accesses. The labels are the current ones.
 func (l *Pipeline) session(a admitted) perm.SessionFacts {
 	facts := a.counted
-	facts.Recent = slices.Clone(facts.Recent)
 	facts.Labels, facts.Requires = l.p.Facts.Labels()
-	client := l.p.Client
-	facts.Client = &client
+	facts.Client = &l.p.Client
+	if !l.readsOnly() {
+		client := l.p.Client
+		facts.Recent, facts.Client = slices.Clone(facts.Recent), &client
+	}
 	return facts
 }
 
@@ -258,9 +276,9 @@ func merged[E comparable](all, more []E) []E {
 
 // unmetRequirement returns the first rule of the set require that the tool does
 // not meet, and what the tool lacks.
-func unmetRequirement(t tool.Tool, class effect.Class, d perm.Decision) (unmet perm.Reason, is bool) {
+func unmetRequirement(t tool.Tool, class effect.Class, requires []perm.Reason) (unmet perm.Reason, is bool) {
 	s := spec(t)
-	for _, r := range d.Details().Requires {
+	for _, r := range requires {
 		met, fix := false, ""
 		switch r.Text {
 		case "verify":

@@ -30,6 +30,7 @@ type Pipeline struct {
 	// journal then lacks effects of the transaction.
 	journalFailed *atomic.Bool
 
+	asPrincipal perm.Principal // as a policy sees it
 	checkGrant  func(context.Context) error
 	hasFailed   func() bool
 	environment func(context.Context) (revert.Environment, error) // reverts changes of a running call

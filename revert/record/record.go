@@ -71,7 +71,8 @@ func Seal(r Record, salt []byte) (Entry, error) {
 	if err := e.encode(r.Body, salt); err != nil {
 		return Entry{}, fmt.Errorf("seal %s: %w", r.Kind, err)
 	}
-	e.Leaf = leafOf(e.Head, bodyDigest(e.Salt, e.Body))
+	var text [80]byte // on the stack
+	e.Leaf = string(canon.Sum(leafDomain, e.Head, canon.AppendSum(text[:0], bodyDomain, e.Salt, e.Body)))
 	return e, nil
 }
 
@@ -165,11 +166,16 @@ func Unseal(e Entry) (Record, error) {
 	return Record{Header: h, Body: body}, nil
 }
 
+// The domains of the digests of a body and of a leaf.
+const (
+	bodyDomain = "remit/body/v1"
+	leafDomain = "remit/leaf/v1"
+)
+
 func bodyDigest(salt, body []byte) string {
-	return string(canon.Sum("remit/body/v1", salt, body))
+	return string(canon.Sum(bodyDomain, salt, body))
 }
 
 func leafOf(head []byte, body string) string {
-	var digest [80]byte // on the stack
-	return string(canon.Sum("remit/leaf/v1", head, append(digest[:0], body...)))
+	return string(canon.Sum(leafDomain, head, []byte(body)))
 }
