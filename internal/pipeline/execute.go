@@ -57,7 +57,7 @@ func (l *Pipeline) execute(ctx context.Context, i intended) (executed, *tool.Out
 	if err == nil {
 		e.output, err = l.encode(result)
 	}
-	settleCtx := context.WithoutCancel(ctx)
+	settleCtx := lasting(whole)
 	cause := context.Cause(ctx)
 	//mutant:order
 	if err == nil {
@@ -77,6 +77,14 @@ func (l *Pipeline) execute(ctx context.Context, i intended) (executed, *tool.Out
 		return executed{}, l.failed(settleCtx, i, callFailure{err: err, cause: cause, running: !over})
 	}
 	return e, nil
+}
+
+// lasting returns a context with the values of ctx that does not end.
+func lasting(ctx context.Context) context.Context {
+	if ctx.Done() == nil { // it does not end
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // executeTime returns how long the code of a tool may run, without the time

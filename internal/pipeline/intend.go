@@ -5,7 +5,6 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
-	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -95,7 +94,7 @@ func (l *Pipeline) startedRecord(f filtered) (*record.Started, error) {
 		started := p.released.Started
 		return &started, nil
 	}
-	decision, err := canon.Marshal(p.redaction.decision(p.decision))
+	decision, err := l.decisionText(p.redaction.decision(p.decision))
 	if err != nil {
 		return nil, err
 	}

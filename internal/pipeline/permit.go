@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/remit-dev/remit/internal/callstate"
@@ -91,7 +92,9 @@ func (a admitted) asked() []perm.ResourceAccess {
 // operationKey returns the operation key of a call. It contains no attempt
 // number, so a repetition of the same call has the same key.
 func operationKey(txn string, seq int, toolDigest string, input []byte) string {
-	return string(canon.Sum("remit/operation-key/v1", []byte(txn), fmt.Append(nil, seq), []byte(toolDigest), input))
+	var number [20]byte // on the stack, like the next
+	var digest [80]byte
+	return string(canon.Sum("remit/operation-key/v1", []byte(txn), strconv.AppendInt(number[:0], int64(seq), 10), append(digest[:0], toolDigest...), input))
 }
 
 // decide authorizes each access and returns the strictest decision, with the
@@ -418,7 +421,7 @@ func howToAllow(d *callstate.DeniedError, t tool.Tool) string {
 	if fix := changeRules(d.Decision.Reasons()); fix != "" {
 		return fix
 	}
-	if slices.ContainsFunc(d.Decision.Reasons(), func(r perm.Reason) bool { return r.Set == "require" }) {
+	if d.Decision.Has("require") {
 		return "call a tool that has it, or call in another session: what a result requires holds for its session, whatever a rule allows"
 	}
 	return fmt.Sprintf("a rule that would allow it: allow contains \"…\" if { input.access.action == %q; input.access.resource.text == %q }",

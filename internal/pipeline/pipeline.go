@@ -30,6 +30,8 @@ type Pipeline struct {
 	// journal then lacks effects of the transaction.
 	journalFailed *atomic.Bool
 
+	lastDecision atomic.Pointer[encodedDecision]
+
 	asPrincipal perm.Principal // as a policy sees it
 	checkGrant  func(context.Context) error
 	hasFailed   func() bool

@@ -27,7 +27,7 @@ func (e *Entry) encode(body Body, salt []byte) error {
 		return fmt.Errorf("header: %w", err)
 	}
 	end := len(all)
-	if all, err = canon.Append(all, body); err != nil {
+	if all, err = appendBody(all, body); err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
 	if *buf = all; cap(all) <= keptBuffer {
