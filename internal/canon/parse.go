@@ -265,7 +265,7 @@ func (p *parser) object() (Value, *parseFault) {
 		return Value{kind: Object}, nil
 	}
 	if p.members == nil {
-		p.members = make([]member, 0, 16)
+		p.members = make([]member, 0, 8)
 	}
 	base := len(p.members)
 	for {
