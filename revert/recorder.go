@@ -85,8 +85,11 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 	if len(w.Records) > 0 {
 		batch.Entries = make([]record.Entry, 0, len(w.Records))
 	}
+	salts, done := r.drawSalts(len(w.Records))
+	defer done()
 	for i, l := range w.Records {
-		e, err := r.seal(l, record.Header{Kind: record.KindOf(l.Body), Session: r.session, Txn: r.txn, Call: l.Call, At: now})
+		salt := salts[i*record.SaltSize : (i+1)*record.SaltSize]
+		e, err := r.seal(l, record.Header{Kind: record.KindOf(l.Body), Session: r.session, Txn: r.txn, Call: l.Call, At: now}, salt)
 		if err != nil {
 			return err
 		}
@@ -119,7 +122,7 @@ func (r Recorder) append(ctx context.Context, b journal.Batch, point string) err
 	return r.journal.Append(ctx, b)
 }
 
-func (r Recorder) seal(l CallRecord, h record.Header) (record.Entry, error) {
+func (r Recorder) seal(l CallRecord, h record.Header, salt []byte) (record.Entry, error) {
 	if l.Txn != "" {
 		h.Txn = l.Txn
 	}
@@ -129,15 +132,33 @@ func (r Recorder) seal(l CallRecord, h record.Header) (record.Entry, error) {
 	if b, ok := l.Body.(*record.State); ok { // a session looks for its states in its own stream, also after another session's revert
 		h.Session = b.Session
 	}
-	salt, ok := salts.Get().(*[record.SaltSize]byte)
-	if !ok {
-		salt = new([record.SaltSize]byte)
-	}
-	defer salts.Put(salt)
-	defer clear(salt[:]) // an erased salt must not stay
-	r.host.Random(salt[:])
-	return record.Seal(record.Record{Header: h, Body: l.Body}, salt[:])
+	return record.Seal(record.Record{Header: h, Body: l.Body}, salt)
 }
 
-// salts reuses the memory into which salts are drawn; Seal copies them.
-var salts sync.Pool
+// fewSalts is the number of salts whose memory is used again.
+const fewSalts = 4
+
+// saltMemory reuses the memory into which salts are drawn; Seal copies them.
+var saltMemory sync.Pool
+
+// drawSalts draws the salts of n records at once. done must follow their use.
+func (r Recorder) drawSalts(n int) (salts []byte, done func()) {
+	if n == 0 {
+		return nil, func() {}
+	}
+	if n > fewSalts {
+		salts = make([]byte, n*record.SaltSize)
+		r.host.Random(salts)
+		return salts, func() {}
+	}
+	few, ok := saltMemory.Get().(*[fewSalts * record.SaltSize]byte)
+	if !ok {
+		few = new([fewSalts * record.SaltSize]byte)
+	}
+	salts = few[:n*record.SaltSize]
+	r.host.Random(salts)
+	return salts, func() {
+		clear(salts) // the salt of an erased record must not stay
+		saltMemory.Put(few)
+	}
+}

@@ -27,6 +27,11 @@ func From(v any) (Value, error) {
 // FromText is [From]. It also returns the canonical form of the value, which
 // the caller owns.
 func FromText(v any) (Value, []byte, error) {
+	if m, ok := flatMap(v); ok {
+		if value, text, ok := flat(m); ok {
+			return value, text, nil
+		}
+	}
 	if text, ok := encodePlain(v); ok {
 		value, err := Parse(text, DefaultLimits())
 		return value, text, err

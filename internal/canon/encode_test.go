@@ -263,3 +263,37 @@ func TestSumOfAnySize(t *testing.T) {
 		require.Equal(t, "sha256:"+hex.EncodeToString(h.Sum(nil)), string(canon.Sum("remit/test", part, nil, []byte("end"))))
 	}
 }
+
+// TestFlat compares the fast path for maps of scalars with the one that defines
+// the form. A named map takes it too.
+func TestFlat(t *testing.T) {
+	type args map[string]any
+	scalars := rapid.OneOf(
+		rapid.Map(rapid.String(), func(s string) any { return s }), rapid.Map(rapid.Int(), func(n int) any { return n }),
+		rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+		rapid.SampledFrom([]any{nil, "bad \xff", 1.5, json.Number("1e2"), []any{}, "\u2028\x00\"", map[string]any{}}),
+	)
+	names := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "\xff", "\ufffd", "\U0001f600", "a", "b"}))
+	rapid.Check(t, func(t *rapid.T) {
+		m := rapid.MapOfN(names, scalars, 0, 12).Draw(t, "map")
+		want, bad := canon.Reread(m)
+		if value, text, ok := canon.Flat(m); ok {
+			require.NoError(t, bad)
+			require.Equal(t, string(want), string(text))
+			parsed, err := canon.Parse(want, canon.DefaultLimits())
+			require.NoError(t, err)
+			require.Equal(t, parsed, value, "the same value as one that was read")
+		}
+		for _, v := range []any{m, args(m)} {
+			value, text, err := canon.FromText(v)
+			require.Equal(t, bad == nil, err == nil)
+			require.Equal(t, string(want), string(text))
+			require.Equal(t, string(want), string(value.Canonical()))
+		}
+	})
+	_, _, ok := canon.Flat(map[string]any{"a": "x", "b": 1, "c": true, "d": nil})
+	require.True(t, ok)
+	value, err := canon.From(args(nil))
+	require.NoError(t, err)
+	require.Equal(t, canon.Null, value.Kind())
+}

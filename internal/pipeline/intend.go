@@ -121,7 +121,8 @@ func (l *Pipeline) startedRecord(f filtered) (*record.Started, error) {
 
 // bind makes what is the same for every call.
 func (l *Pipeline) bind() *Pipeline {
-	l.asPrincipal = l.p.Principal.Clone()
+	filled := perm.Request{Principal: l.p.Principal.Clone(), Session: perm.SessionFacts{Client: &l.p.Client}}.Filled()
+	l.asPrincipal, l.asClient = filled.Principal, *filled.Session.Client
 	l.checkGrant, l.hasFailed = l.p.Grant.Check, l.JournalFailed
 	l.environment = func(ctx context.Context) (revert.Environment, error) {
 		return l.p.Reverter.EnvironmentFor(ctx, l.p.Recorder.Session())

@@ -102,6 +102,14 @@ func operationKey(txn string, seq int, toolDigest string, input []byte) string {
 // covers all accesses of the call together, and so does a hold, also beside an
 // ask.
 func (l *Pipeline) decide(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
+	if len(asked) == 1 { // as for most calls
+		d, err := l.decideOne(ctx, a, asked[0], dynamic)
+		if err != nil {
+			l.redactRemaining(ctx, a, asked, dynamic)
+			return perm.Decision{}, err
+		}
+		return d, nil
+	}
 	answers, err := l.decideEach(ctx, a, asked, dynamic)
 	if err != nil {
 		return perm.Decision{}, err
@@ -130,11 +138,11 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	if err := l.p.Grant.Check(ctx); err != nil {
 		return deny("grant", perm.Decision{}, err.Error())
 	}
-	r, err := perm.ParseResource(access.Resource)
-	if err != nil || !l.p.Grant.AllowsResource(access.Action, r, access.Method) {
+	known := l.resolve(access)
+	if !known.granted {
 		return deny("grant", perm.Decision{}, "the session was not granted to "+access.String())
 	}
-	req := l.requestFor(a, access, r, dynamic)
+	req := l.requestFor(a, access, known.facts, dynamic)
 	if err := l.p.Host.Point(ctx, "tool.decide"); err != nil {
 		return deny("policy", perm.Decision{}, "the decision was interrupted: "+err.Error())
 	}
@@ -193,13 +201,39 @@ func (l *Pipeline) request(a admitted, access perm.ResourceAccess, dynamic bool)
 	if err != nil {
 		return perm.Request{}, err
 	}
-	return l.requestFor(a, access, r, dynamic), nil
+	return l.requestFor(a, access, r.Facts(), dynamic), nil
+}
+
+// resolvedAccess is an access with what follows from its text and the grant,
+// neither of which changes.
+type resolvedAccess struct {
+	access  perm.ResourceAccess
+	facts   perm.ResourceFacts
+	granted bool
+}
+
+// resolve parses the resource of an access and looks it up in the grant. It
+// remembers the last access to a tool itself: most calls that only read have no
+// other.
+func (l *Pipeline) resolve(access perm.ResourceAccess) *resolvedAccess {
+	last := l.lastAccess.Load()
+	if last != nil && last.access == access {
+		return last
+	}
+	known := &resolvedAccess{access: access}
+	if r, err := perm.ParseResource(access.Resource); err == nil {
+		known.facts, known.granted = r.Facts(), l.p.Grant.AllowsResource(access.Action, r, access.Method)
+	}
+	if access.Action == perm.Call {
+		l.lastAccess.Store(known)
+	}
+	return known
 }
 
 // requestFor is request for an access whose resource is parsed. An engine that
 // says that it reads only shares the memory of the call; others get copies.
-func (l *Pipeline) requestFor(a admitted, access perm.ResourceAccess, r perm.Resource, dynamic bool) perm.Request {
-	facts, purpose := r.Facts(), perm.PurposeRun
+func (l *Pipeline) requestFor(a admitted, access perm.ResourceAccess, facts perm.ResourceFacts, dynamic bool) perm.Request {
+	purpose := perm.PurposeRun
 	facts.Argv = access.Argv.List()
 	if a.program != nil {
 		purpose = perm.PurposeApply
@@ -211,7 +245,7 @@ func (l *Pipeline) requestFor(a admitted, access perm.ResourceAccess, r perm.Res
 	}
 	principal, args := l.asPrincipal, json.RawMessage(a.input)
 	if !l.readsOnly() {
-		principal, args = principal.Clone(), slices.Clone(args)
+		principal, args, facts.Segments = principal.Clone(), slices.Clone(args), slices.Clone(facts.Segments)
 	}
 	return perm.Request{
 		Principal: principal, Session: l.session(a), Txn: l.p.Facts.Txn(),
@@ -238,7 +272,7 @@ func (l *Pipeline) readsOnly() bool {
 func (l *Pipeline) session(a admitted) perm.SessionFacts {
 	facts := a.counted
 	facts.Labels, facts.Requires = l.p.Facts.Labels()
-	facts.Client = &l.p.Client
+	facts.Client = &l.asClient
 	if !l.readsOnly() {
 		client := l.p.Client
 		facts.Recent, facts.Client = slices.Clone(facts.Recent), &client

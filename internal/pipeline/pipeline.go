@@ -32,7 +32,10 @@ type Pipeline struct {
 
 	lastDecision atomic.Pointer[encodedDecision]
 
+	lastAccess atomic.Pointer[resolvedAccess]
+
 	asPrincipal perm.Principal // as a policy sees it
+	asClient    perm.ClientFacts
 	checkGrant  func(context.Context) error
 	hasFailed   func() bool
 	environment func(context.Context) (revert.Environment, error) // reverts changes of a running call
