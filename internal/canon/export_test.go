@@ -11,3 +11,6 @@ func Reread(v any) ([]byte, error) {
 	value, err := reread(v)
 	return value.Canonical(), err
 }
+
+// PlainPrefix is what texts are scanned with.
+func PlainPrefix[T string | []byte](s T) int { return plainPrefix(s) }
