@@ -63,12 +63,44 @@ func TestFactsKeepTheirRecentCalls(t *testing.T) {
 		id := string(rune('a'+i%26)) + string(rune('a'+i/26))
 		f := c.Begin(id, "tool_"+id, nil)
 		facts, want = append(facts, f), append(want, textOf(f))
-		_ = append(f.Recent, perm.RecentCall{Tool: "appended by a reader"})
+		for _, earlier := range facts { // the next element is there by now
+			_ = append(earlier.Recent, perm.RecentCall{Tool: "appended by a reader"})
+		}
 		c.End(id, tool.StatusDone, 0)
 	}
 	for i, f := range facts {
 		require.Len(t, f.Recent, min(i, 32))
 		require.Equal(t, want[i], textOf(f))
 		require.NotContains(t, want[i], "appended")
+	}
+}
+
+// TestEachToolHasItsOwnAccess checks that calls of several tools in turn are
+// decided by their own access, against the grant and by the policy.
+func TestEachToolHasItsOwnAccess(t *testing.T) {
+	var asked string
+	engine := perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
+		asked = r.Access.Resource.Text
+		require.Equal(t, r.Access.Resource.Name, r.Tool.Name)
+		return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "yes"}}}), nil
+	})
+	var tools []tool.Tool
+	for _, name := range []string{"one", "two", "three"} {
+		one, err := tool.CreateTyped(name, "", nil, func(context.Context, ctxperm.ToolContext, string) (string, error) { return "", nil }, tool.Pure())
+		require.NoError(t, err)
+		tools = append(tools, one)
+	}
+	s := newSession(t, newRuntime(t, agent.Tools(tools...), agent.Policy(engine)),
+		agent.Grant(perm.Access(perm.Call, "tool://one"), perm.Access(perm.Call, "tool://three")))
+	tx, err := s.Begin(context.Background())
+	require.NoError(t, err)
+	for _, name := range []string{"one", "two", "one", "three", "two", "two", "three"} {
+		_, err := tx.Invoke(context.Background(), name, "x")
+		if name == "two" {
+			require.ErrorIs(t, err, tool.ErrDenied)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, "tool://"+name, asked)
 	}
 }
