@@ -34,9 +34,10 @@ type Host interface {
 	WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc)
 }
 
-// AfterTimeout calls f once after d, unless ctx ends or stop is called before. f
-// can still be called just after stop. It costs less than a context, which most
-// calls end long before their time.
+// AfterTimeout calls f once after d, on a goroutine of its own, unless stop is
+// called before. f can still be called just after stop; after the end of ctx it
+// is called or not. A host that has timers needs no context for it, which costs
+// more, and most calls end long before their time.
 func AfterTimeout(ctx context.Context, h Host, d time.Duration, f func()) (stop func()) {
 	if own, ok := h.(interface {
 		AfterFunc(d time.Duration, f func()) *time.Timer
