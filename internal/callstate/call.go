@@ -572,6 +572,7 @@ func (c *Call) Start() (lines []revert.CallRecord) {
 	if c.started == nil {
 		return nil
 	}
+	lines = make([]revert.CallRecord, 0, 2+len(c.approved)) // with room for the end of the call
 	lines = append(lines, revert.CallRecord{Call: c.cfg.ID, Body: c.started})
 	for _, a := range c.approved {
 		lines = append(lines, revert.CallRecord{Call: c.cfg.ID, Body: a})

@@ -205,7 +205,7 @@ func (l *Pipeline) encode(r tool.Result) ([]byte, error) {
 	if err := checkRaises(r); err != nil {
 		return nil, fmt.Errorf("the tool's result: %w", err)
 	}
-	out, err := canon.Marshal(r)
+	out, err := encodeResult(r)
 	if err != nil {
 		return nil, fmt.Errorf("the tool's result: %w", err)
 	}
@@ -214,6 +214,23 @@ func (l *Pipeline) encode(r tool.Result) ([]byte, error) {
 	}
 	return out, nil
 }
+
+// encodeResult returns the canonical form of a result. Most are a text and
+// nothing else, which needs no general form.
+func encodeResult(r tool.Result) ([]byte, error) {
+	other := len(r.JSON) + len(r.Parts) + len(r.Meta) + len(r.Sources) + len(r.Labels) + len(r.Requires) + len(r.MediaType)
+	if r.Text != "" && len(r.Text) <= maxPlainText && other == 0 && !r.IsError {
+		out := append(make([]byte, 0, len(r.Text)+len(`{"text":""}`)), `{"text":`...)
+		if out, ok := canon.AppendText(out, r.Text); ok {
+			return append(out, '}'), nil
+		}
+	}
+	return canon.Marshal(r)
+}
+
+// maxPlainText bounds a text that is encoded without the general form, which
+// checks the size of the whole.
+const maxPlainText = 1 << 20
 
 // causeStatus returns the outcome that an error implies, before it is known
 // whether the call had an effect.

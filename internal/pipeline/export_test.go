@@ -13,3 +13,6 @@ var ChangedResource = changedResource
 
 // DecisionText returns the canonical form of a decision.
 func (l *Pipeline) DecisionText(d perm.DecisionRecord) ([]byte, error) { return l.decisionText(d) }
+
+// EncodeResult returns the canonical form of a result.
+var EncodeResult = encodeResult
