@@ -36,8 +36,9 @@ type sessionCounters struct {
 	tools    *btree.Map[string, *toolCounters] // copied on write, shared with the facts of calls
 	calls    map[string]*reservedCall          // by call ID: in flight, or without a final status
 	recent   []endedCall
-	labels   []string // sorted
-	requires []string // requirements of each call, raised by results; sorted
+	shown    []perm.RecentCall // recent, as policies see it; facts share it, so its elements never change
+	labels   []string          // sorted
+	requires []string          // requirements of each call, raised by results; sorted
 
 	declared *tool.Registry // registry whose counters are already in the tools
 }
@@ -78,7 +79,7 @@ func order(a, b endedCall) int {
 
 // newSessionCounters returns empty counters that follow the tools of registry.
 func newSessionCounters(h host.Host, registry func() *tool.Registry) *sessionCounters {
-	return &sessionCounters{host: h, registry: registry, tools: btree.NewMap[string, *toolCounters](treeDegree), calls: map[string]*reservedCall{}}
+	return &sessionCounters{host: h, registry: registry, tools: btree.NewMap[string, *toolCounters](treeDegree), calls: map[string]*reservedCall{}, shown: []perm.RecentCall{}}
 }
 
 // declare adds the counters that tools declare, so that a policy finds a zero
@@ -108,6 +109,15 @@ func (t *sessionCounters) change(name string, edit func(*toolCount)) {
 	}
 	edit(&next.toolCount)
 	t.tools.Set(name, next)
+}
+
+// name adds sums of zero, and the tool if it is not known. The caller holds the
+// lock.
+func (t *sessionCounters) name(tool string, sums map[string]canon.Amount) {
+	if c, ok := t.tools.Get(tool); ok && c.names(sums) {
+		return
+	}
+	t.change(tool, func(n *toolCount) { n.name(maps.Keys(sums)) })
 }
 
 // countersAt holds the counts of a session at a time. It implements
@@ -143,14 +153,10 @@ func (t *sessionCounters) facts(id string) perm.SessionFacts {
 // lock.
 func (t *sessionCounters) held(id string, now time.Time) perm.SessionFacts {
 	t.declare()
-	f := perm.SessionFacts{
+	return perm.SessionFacts{
 		ID: id, Labels: append([]string{}, t.labels...), Requires: slices.Clone(t.requires),
-		Tools: perm.CountsFrom(countersAt{tools: t.tools.Copy(), now: now}), Recent: make([]perm.RecentCall, len(t.recent)),
+		Tools: perm.CountsFrom(countersAt{tools: t.tools.Copy(), now: now}), Recent: t.shown[:len(t.shown):len(t.shown)],
 	}
-	for i, h := range t.recent {
-		f.Recent[i] = perm.RecentCall{Tool: h.tool, Status: string(h.status)}
-	}
-	return f
 }
 
 // reserve counts a call as in flight, adds its sums, and returns the facts
@@ -165,7 +171,7 @@ func (t *sessionCounters) reserve(id, call, name string, sums map[string]json.Nu
 		}
 		c = &reservedCall{tool: name, sums: amounts(sums)}
 	}
-	t.change(name, func(n *toolCount) { n.name(maps.Keys(c.sums)) })
+	t.name(name, c.sums)
 	t.unreserve(c) // a held call sees the session without itself
 	before := t.held(id, t.host.Now())
 	t.calls[call], c.flying, c.reserved = c, true, true
@@ -318,15 +324,31 @@ func (t *sessionCounters) settle() {
 // commit adds an ended call to the counts. The caller holds the lock.
 func (t *sessionCounters) commit(call string) {
 	c := t.calls[call]
-	t.unreserve(c)
 	h := endedCall{at: c.at, call: call, tool: c.tool, status: c.status}
 	now := t.host.Now()
-	t.change(c.tool, func(n *toolCount) { n.add(h, c, now) })
+	t.change(c.tool, func(n *toolCount) {
+		if c.reserved {
+			n.reserve(c.sums, -1)
+			c.reserved = false
+		}
+		n.add(h, c, now)
+	})
 	t.drop(call)
+	t.show(h)
+}
+
+// show adds an ended call to the recent ones. Usually it is the newest: then it
+// comes after the elements that earlier facts refer to. The caller holds the
+// lock.
+func (t *sessionCounters) show(h endedCall) {
+	shown := perm.RecentCall{Tool: h.tool, Status: string(h.status)}
 	at, _ := slices.BinarySearchFunc(t.recent, h, order)
-	t.recent = slices.Insert(t.recent, at, h)
+	if at < len(t.recent) {
+		t.shown = slices.Clone(t.shown)
+	}
+	t.recent, t.shown = slices.Insert(t.recent, at, h), slices.Insert(t.shown, at, shown)
 	if extra := len(t.recent) - recentCalls; extra > 0 {
-		t.recent = slices.Delete(t.recent, 0, extra)
+		t.recent, t.shown = t.recent[extra:], t.shown[extra:]
 	}
 }
 

@@ -70,6 +70,16 @@ func (c *toolCount) name(names iter.Seq[string]) {
 	}
 }
 
+// names reports whether each of the sums has a name already.
+func (c *toolCount) names(sums map[string]canon.Amount) bool {
+	for n := range sums {
+		if _, ok := c.reserved[n]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
 // raise adds to a reserved sum, in a map of its own.
 func (c *toolCount) raise(name string, by canon.Amount) {
 	if c.reserved = maps.Clone(c.reserved); c.reserved == nil {
@@ -92,7 +102,10 @@ func (c *toolCount) reserve(sums map[string]canon.Amount, n int) {
 func (c *toolCount) add(h endedCall, from *reservedCall, now time.Time) {
 	c.name(maps.Keys(from.sums))
 	c.known = true
-	at := sort.Search(len(c.marks), func(i int) bool { return order(c.marks[i].call, h) > 0 })
+	at := len(c.marks)
+	if at > 0 && order(c.marks[at-1].call, h) > 0 { // otherwise it is the newest, as usual
+		at = sort.Search(len(c.marks), func(i int) bool { return order(c.marks[i].call, h) > 0 })
+	}
 	if at < len(c.marks) {
 		c.marks = slices.Clone(c.marks) // older versions read the others
 	}
@@ -102,7 +115,11 @@ func (c *toolCount) add(h endedCall, from *reservedCall, now time.Time) {
 	for i := at + 1; i < len(c.marks); i++ {
 		c.marks[i] = c.marks[i].raised(h, from)
 	}
-	old := sort.Search(len(c.marks), func(i int) bool { return c.marks[i].call.at.After(now.Add(-keptFor)) })
+	kept := now.Add(-keptFor)
+	if c.marks[0].call.at.After(kept) {
+		return
+	}
+	old := sort.Search(len(c.marks), func(i int) bool { return c.marks[i].call.at.After(kept) })
 	if old > 0 && old > len(c.marks)/2 {
 		c.before = c.marks[old-1]
 		c.marks = slices.Clone(c.marks[old:])

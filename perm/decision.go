@@ -78,6 +78,11 @@ func (d Decision) Effect() Effect { return d.effect }
 // Reasons returns a copy of the reasons, in the order of the policy.
 func (d Decision) Reasons() []Reason { return slices.Clone(d.details.Reasons) }
 
+// Has reports whether a reason is of a set, such as hold.
+func (d Decision) Has(set string) bool {
+	return slices.ContainsFunc(d.details.Reasons, func(r Reason) bool { return r.Set == set })
+}
+
 // Details returns a copy of the parts beside the effect.
 func (d Decision) Details() Details { return d.details.clone() }
 

@@ -2,6 +2,7 @@ package revert
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/remit-dev/remit/revert/journal"
@@ -78,23 +79,31 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 		//mutant:lease
 		batch.Fence = journal.Ownership{Txn: r.txn, Owner: r.journal.Owner()}
 	}
-	now, kinds := r.host.Now(), ""
-	for _, l := range w.Records {
-		e, err := r.seal(l, record.Header{Kind: record.KindOf(l.Body), Session: r.session, Txn: r.txn, Call: l.Call, At: now})
+	now := r.host.Now()
+	var named [128]byte // on the stack
+	point := append(named[:0], appendPoint...)
+	if len(w.Records) > 0 {
+		batch.Entries = make([]record.Entry, 0, len(w.Records))
+	}
+	salts, done := r.drawSalts(len(w.Records))
+	defer done()
+	for i, l := range w.Records {
+		salt := salts[i*record.SaltSize : (i+1)*record.SaltSize]
+		e, err := r.seal(l, record.Header{Kind: record.KindOf(l.Body), Session: r.session, Txn: r.txn, Call: l.Call, At: now}, salt)
 		if err != nil {
 			return err
 		}
 		batch.Entries = append(batch.Entries, e)
-		if record.KindOf(l.Body) != record.KindErased || len(batch.Entries) == 1 { // of which there may be many
-			kinds += "." + string(record.KindOf(l.Body))
+		if record.KindOf(l.Body) != record.KindErased || i == 0 { // of which there may be many
+			point = append(append(point, '.'), record.KindOf(l.Body)...)
 		}
 	}
 	r.stream.note(w)
 	var err error
 	if r.stream.keepsBack() {
-		err = r.stream.append(ctx, r, batch, kinds, w.Durable || w.End || len(w.Records) == 0 || !onlyReads(w))
+		err = r.stream.append(ctx, r, batch, string(point[len(appendPoint):]), w.Durable || w.End || len(w.Records) == 0 || !onlyReads(w))
 	} else {
-		err = r.append(ctx, batch, kinds)
+		err = r.append(ctx, batch, string(point))
 	}
 	if err == nil && r.watch != nil {
 		r.watch(now, w.Records)
@@ -102,14 +111,18 @@ func (r Recorder) Write(ctx context.Context, w Write) error {
 	return err
 }
 
-func (r Recorder) append(ctx context.Context, b journal.Batch, kinds string) error {
-	if err := r.host.Point(ctx, "journal.append"+kinds); err != nil {
+// appendPoint begins the name of the scheduling point of a write. The kinds of
+// the records follow.
+const appendPoint = "journal.append"
+
+func (r Recorder) append(ctx context.Context, b journal.Batch, point string) error {
+	if err := r.host.Point(ctx, point); err != nil {
 		return err
 	}
 	return r.journal.Append(ctx, b)
 }
 
-func (r Recorder) seal(l CallRecord, h record.Header) (record.Entry, error) {
+func (r Recorder) seal(l CallRecord, h record.Header, salt []byte) (record.Entry, error) {
 	if l.Txn != "" {
 		h.Txn = l.Txn
 	}
@@ -119,7 +132,33 @@ func (r Recorder) seal(l CallRecord, h record.Header) (record.Entry, error) {
 	if b, ok := l.Body.(*record.State); ok { // a session looks for its states in its own stream, also after another session's revert
 		h.Session = b.Session
 	}
-	salt := make([]byte, record.SaltSize)
-	r.host.Random(salt)
 	return record.Seal(record.Record{Header: h, Body: l.Body}, salt)
+}
+
+// fewSalts is the number of salts whose memory is used again.
+const fewSalts = 4
+
+// saltMemory reuses the memory into which salts are drawn; Seal copies them.
+var saltMemory sync.Pool
+
+// drawSalts draws the salts of n records at once. done must follow their use.
+func (r Recorder) drawSalts(n int) (salts []byte, done func()) {
+	if n == 0 {
+		return nil, func() {}
+	}
+	if n > fewSalts {
+		salts = make([]byte, n*record.SaltSize)
+		r.host.Random(salts)
+		return salts, func() {}
+	}
+	few, ok := saltMemory.Get().(*[fewSalts * record.SaltSize]byte)
+	if !ok {
+		few = new([fewSalts * record.SaltSize]byte)
+	}
+	salts = few[:n*record.SaltSize]
+	r.host.Random(salts)
+	return salts, func() {
+		clear(salts) // the salt of an erased record must not stay
+		saltMemory.Put(few)
+	}
 }

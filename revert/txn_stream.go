@@ -102,7 +102,7 @@ func (s *stream) append(ctx context.Context, r Recorder, b journal.Batch, kinds 
 	}
 	defer s.lock.Unlock()
 	if s.written.Load() {
-		return r.append(ctx, b, kinds)
+		return r.append(ctx, b, appendPoint+kinds)
 	}
 	b.Entries, kinds = slices.Concat(s.kept.Entries, b.Entries), s.kinds+kinds
 	if s.kept.Take.To.Txn != "" {
@@ -112,7 +112,7 @@ func (s *stream) append(ctx context.Context, r Recorder, b journal.Batch, kinds 
 		s.kept, s.kinds = b, kinds
 		return nil
 	}
-	if err := r.append(ctx, b, kinds); err != nil {
+	if err := r.append(ctx, b, appendPoint+kinds); err != nil {
 		return err
 	}
 	s.kept = journal.Batch{}

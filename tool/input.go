@@ -16,11 +16,11 @@ import (
 // admit decodes, completes and validates an input, and computes all that it
 // determines.
 func (t Tool) admit(input any, limits canon.Limits) (in toolaccess.Input, err error) {
-	value, err := t.t.read(input, limits)
+	value, text, err := t.t.read(input, limits)
 	if err != nil {
 		return in, err
 	}
-	in.Canonical = value.Canonical()
+	in.Canonical = text
 	if in.Exact, in.Bound, err = t.t.accesses(value); err != nil {
 		return in, err
 	}
@@ -68,16 +68,23 @@ func (t Tool) classOf(input []byte) (class effect.Class) {
 }
 
 // read decodes an input, fills in the defaults of omitted arguments, and
-// validates it.
-func (t *tool) read(input any, limits canon.Limits) (canon.Value, error) {
-	value, err := toolaccess.Decode(input, limits)
+// validates it. It also returns the canonical form, which the caller owns.
+func (t *tool) read(input any, limits canon.Limits) (canon.Value, []byte, error) {
+	given, text, err := toolaccess.Decode(input, limits)
+	value := given
 	if err == nil {
-		value, err = t.input.Complete(value)
+		value, err = t.input.Complete(given)
 	}
 	if err == nil {
 		err = t.input.Validate(value)
 	}
-	return value, err
+	if err != nil {
+		return value, nil, err
+	}
+	if !value.Is(given) {
+		text = value.Canonical()
+	}
+	return value, text, nil
 }
 
 // ClassFor returns the effect class of a call with this input: Class, or a
@@ -86,11 +93,11 @@ func (t Tool) ClassFor(input json.RawMessage) (effect.Class, error) {
 	if t.t == nil {
 		return effect.Pivot, fmt.Errorf("a tool that was never made: %w", ErrInvalid)
 	}
-	value, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: toolaccess.MaxDepth})
+	_, text, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: toolaccess.MaxDepth})
 	if err != nil {
 		return t.Class(), fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return t.classOf(value.Canonical()), nil
+	return t.classOf(text), nil
 }
 
 // Accesses returns the exact accesses that a call with this input requests
@@ -100,7 +107,7 @@ func (t Tool) Accesses(input json.RawMessage) ([]perm.ResourceAccess, error) {
 	if t.t == nil {
 		return nil, fmt.Errorf("a tool that was never made touches nothing: %w", ErrInvalid)
 	}
-	value, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: toolaccess.MaxDepth}) // the caller already holds the input in memory
+	value, _, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: toolaccess.MaxDepth}) // the caller already holds the input in memory
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
@@ -114,11 +121,11 @@ func (t Tool) NormalizeInput(input json.RawMessage) (json.RawMessage, error) {
 	if t.t == nil {
 		return nil, fmt.Errorf("a tool that was never made takes no input: %w", ErrInvalid)
 	}
-	value, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: toolaccess.MaxDepth})
+	_, text, err := t.t.read(input, canon.Limits{Bytes: len(input), Depth: toolaccess.MaxDepth})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return value.Canonical(), nil
+	return text, nil
 }
 
 // accesses computes the exact accesses of one call: each need whose parameters

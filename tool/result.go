@@ -37,6 +37,9 @@ type Result struct {
 
 // Err returns the error that the result describes, or nil if it describes none.
 func (r Result) Err() error {
+	if !r.IsError && !bytes.Contains(r.JSON, []byte(`"isError"`)) {
+		return nil
+	}
 	failed := struct {
 		Is      bool            `json:"isError"`
 		Content json.RawMessage `json:"content"`

@@ -281,7 +281,7 @@ func (t Tool) Facts() perm.ToolFacts {
 	if t.t == nil {
 		return perm.ToolFacts{Grade: string(provenance.Ungraded)}
 	}
-	s := t.t.spec
+	s := &t.t.spec
 	return perm.ToolFacts{
 		Name: s.Name, Version: s.Version, Tags: slices.Clone(s.Tags), Digest: t.t.digest,
 		Provenance: string(s.Provenance.Kind), CanVerify: t.CanVerify(), CanRevert: t.CanRevert(),

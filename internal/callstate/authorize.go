@@ -160,10 +160,11 @@ func (c *Call) approveInside(ctx context.Context, accesses []perm.ResourceAccess
 	}
 	resume := c.cfg.Clock.Pause()
 	defer resume()
-	if err := c.asks.Lock(ctx); err != nil {
+	asks := c.askLock()
+	if err := asks.Lock(ctx); err != nil {
 		return err
 	}
-	defer c.asks.Unlock()
+	defer asks.Unlock()
 	if err := c.Waits(); err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func (c *Call) granted(a perm.ResourceAccess) bool {
 
 // grant adds an access; the caller holds the lock.
 func (c *Call) grant(a perm.ResourceAccess, t Obligations) {
-	c.decided[a] = true
+	c.decide(a)
 	c.terms = c.terms.And(t)
 }
 

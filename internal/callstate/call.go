@@ -115,10 +115,9 @@ type Call struct {
 
 // sharedState is the common state of a call and its parts.
 type sharedState struct {
-	writes *host.Lock // orders the records of this call
-	asks   *host.Lock // serializes the approval requests of the call
-
 	mu       sync.Mutex // never held across a wait
+	writes   *host.Lock // orders the records of this call; nil: see lock
+	asks     *host.Lock // serializes the approval requests of the call; nil: see lock
 	decided  map[perm.ResourceAccess]bool
 	terms    Obligations
 	started  *record.Started
@@ -143,12 +142,51 @@ type sharedState struct {
 
 // New opens a call. Close ends it.
 func New(cfg Config) *Call {
-	c := &Call{cfg: cfg, sharedState: &sharedState{started: cfg.Started, terms: cfg.Terms, decided: map[perm.ResourceAccess]bool{}, idle: make(chan struct{}), notes: map[string]json.RawMessage{}}}
-	c.writes, c.asks = host.NewLock(cfg.Recorder.Host(), "line.writes"), host.NewLock(cfg.Recorder.Host(), "line.asks")
+	call := &struct { // one allocation: no call is without its state
+		c Call
+		s sharedState
+	}{c: Call{cfg: cfg}, s: sharedState{started: cfg.Started, terms: cfg.Terms}}
+	c := &call.c
+	c.sharedState = &call.s
 	for _, a := range cfg.Authorized {
-		c.decided[a] = true
+		c.decide(a)
 	}
 	return c
+}
+
+// decide remembers an access that was decided.
+func (s *sharedState) decide(a perm.ResourceAccess) {
+	if s.decided == nil {
+		s.decided = map[perm.ResourceAccess]bool{}
+	}
+	s.decided[a] = true
+}
+
+// lock makes the lock at a place when it is needed first: most calls write and
+// ask nothing by themselves.
+func (c *Call) lock(at **host.Lock, id string) *host.Lock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if *at == nil {
+		*at = host.NewLock(c.cfg.Recorder.Host(), id)
+	}
+	return *at
+}
+
+func (c *Call) writeLock() *host.Lock { return c.lock(&c.writes, "line.writes") }
+
+func (c *Call) askLock() *host.Lock { return c.lock(&c.asks, "line.asks") }
+
+// wait returns the channel that is closed when no operation is in flight after
+// the end. The caller holds the lock.
+func (s *sharedState) wait() chan struct{} {
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+		if s.still {
+			close(s.idle)
+		}
+	}
+	return s.idle
 }
 
 // Config returns the configuration of the call.
@@ -242,7 +280,9 @@ func (c *Call) leave() {
 func (c *Call) rest() {
 	if c.closed && c.inflight == 0 && !c.still {
 		c.still = true
-		close(c.idle)
+		if c.idle != nil {
+			close(c.idle)
+		}
 		c.cfg.Waits.over(c.cfg.ID)
 	}
 }
@@ -283,9 +323,10 @@ func (c *Call) Close(ctx context.Context) error {
 		c.mu.Unlock()
 		return c.settled()
 	}
+	idle := c.wait()
 	c.mu.Unlock()
 	select {
-	case <-c.idle:
+	case <-idle:
 		return nil
 	case <-ctx.Done():
 	}
@@ -299,27 +340,28 @@ func (c *Call) Close(ctx context.Context) error {
 	c.mu.Unlock()
 	// A record that is being written now precedes the call's end. No record may
 	// follow it.
-	if err := c.writes.Lock(context.WithoutCancel(ctx)); err != nil {
+	writes := c.writeLock()
+	if err := writes.Lock(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	c.writes.Unlock()
+	writes.Unlock()
 	return ErrInFlight
 }
 
 // settled returns ErrInFlight while an operation is in flight.
 func (c *Call) settled() error {
-	select {
-	case <-c.idle:
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.still {
 		return nil
-	default:
-		return ErrInFlight
 	}
+	return ErrInFlight
 }
 
 // order locks the call's records for a write, unless the call was cut off or
 // waits.
 func (c *Call) order(ctx context.Context) error {
-	if err := c.writes.Lock(ctx); err != nil {
+	if err := c.writeLock().Lock(ctx); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -460,6 +502,9 @@ func (c *Call) Note(ctx context.Context, key string, value any) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.notes == nil {
+		c.notes = map[string]json.RawMessage{}
+	}
 	c.notes[key] = raw
 	return nil
 }
@@ -527,6 +572,7 @@ func (c *Call) Start() (lines []revert.CallRecord) {
 	if c.started == nil {
 		return nil
 	}
+	lines = make([]revert.CallRecord, 0, 2+len(c.approved)) // with room for the end of the call
 	lines = append(lines, revert.CallRecord{Call: c.cfg.ID, Body: c.started})
 	for _, a := range c.approved {
 		lines = append(lines, revert.CallRecord{Call: c.cfg.ID, Body: a})

@@ -2,7 +2,6 @@ package callstate
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -17,13 +16,14 @@ type Clock struct {
 	host  host.Host
 	cause error
 
-	mu     sync.Mutex // never held across a wait
-	left   time.Duration
-	since  time.Time // start of the current running period
-	pauses int
-	ctx    context.Context //nolint:containedctx // context of the call; nil: not started
-	end    context.CancelCauseFunc
-	stop   func() // stops the running timer; nil: none runs
+	mu      sync.Mutex // never held across a wait
+	left    time.Duration
+	since   time.Time // start of the current running period
+	pauses  int
+	periods int             // number of running periods so far
+	ctx     context.Context //nolint:containedctx // context of the call; nil: not started
+	end     context.CancelCauseFunc
+	stop    func() // stops the running timer; nil: none runs
 }
 
 // NewClock returns a clock that has not started. Its context ends with cause.
@@ -71,15 +71,19 @@ func (k *Clock) run() {
 		return
 	}
 	k.since = k.host.Now()
-	timer, cancel := k.host.WithTimeout(k.ctx, k.left, k.cause)
-	quiet := context.AfterFunc(timer, func() {
-		if errors.Is(context.Cause(timer), k.cause) {
-			k.end(k.cause)
-		}
-	})
-	k.stop = func() {
-		quiet()
-		cancel()
+	k.periods++
+	period := k.periods
+	k.stop = host.AfterTimeout(k.ctx, k.host, k.left, func() { k.expire(period) })
+}
+
+// expire ends the context if the timer of the current period is over. A timer
+// that was stopped too late belongs to an earlier one.
+func (k *Clock) expire(period int) {
+	k.mu.Lock()
+	over := k.stop != nil && k.periods == period
+	k.mu.Unlock()
+	if over {
+		k.end(k.cause)
 	}
 }
 

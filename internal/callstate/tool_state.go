@@ -176,6 +176,9 @@ func (c *Call) States() (revert.Write, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var w revert.Write
+	if len(c.cells) == 0 {
+		return w, nil
+	}
 	for _, tool := range slices.Sorted(maps.Keys(c.cells)) {
 		l := c.cells[tool]
 		if len(l.left) == 0 {

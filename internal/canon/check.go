@@ -80,6 +80,7 @@ func (c *checker) text() (inside []byte, plain, ok bool) {
 	}
 	start, ascii := c.pos, true
 	plain = true
+	c.pos += plainPrefix(c.src[c.pos:])
 	for ; c.pos < len(c.src); c.pos++ {
 		switch b := c.src[c.pos]; {
 		case b == '"':

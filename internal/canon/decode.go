@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,10 +20,24 @@ import (
 // string that is not UTF-8, which encoding/json would replace silently, and
 // everything that [Parse] rejects with the default limits.
 func From(v any) (Value, error) {
-	if text, ok := encodePlain(v); ok {
-		return Parse(text, DefaultLimits())
+	value, _, err := FromText(v)
+	return value, err
+}
+
+// FromText is [From]. It also returns the canonical form of the value, which
+// the caller owns.
+func FromText(v any) (Value, []byte, error) {
+	if m, ok := flatMap(v); ok {
+		if value, text, ok := flat(m); ok {
+			return value, text, nil
+		}
 	}
-	return reread(v)
+	if text, ok := encodePlain(v); ok {
+		value, err := Parse(text, DefaultLimits())
+		return value, text, err
+	}
+	value, err := reread(v)
+	return value, value.Canonical(), err
 }
 
 // reread is From for every value: it writes JSON and reads it.
@@ -55,6 +70,25 @@ func Marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return value.Canonical(), nil
+}
+
+// Append appends what [Marshal] returns to dst. After an error it returns dst as
+// it was.
+func Append(dst []byte, v any) ([]byte, error) {
+	if out, ok := appendPlain(dst, v); ok {
+		return out, nil
+	}
+	value, err := reread(v)
+	if err != nil {
+		return dst, err
+	}
+	return value.append(dst), nil
+}
+
+// AppendText appends the canonical form of a string. ok is false if it is not
+// valid UTF-8; the result is then of no use.
+func AppendText(dst []byte, text string) (_ []byte, ok bool) {
+	return appendString(dst, text), utf8.ValidString(text)
 }
 
 // Decode parses data with the default limits and stores it in the Go value that into points to; see [Value.Decode].

@@ -30,14 +30,51 @@ func (d Digest) Valid() bool {
 // A digest for one purpose never equals one for another if each purpose has its
 // own domain.
 func Sum(domain string, parts ...[]byte) Digest {
+	sum := hashed(domain, parts)
+	return spell(sum[:])
+}
+
+// AppendSum appends the text of a digest; see [Sum].
+func AppendSum(dst []byte, domain string, parts ...[]byte) []byte {
+	sum := hashed(domain, parts)
+	return hex.AppendEncode(append(dst, digestPrefix...), sum[:])
+}
+
+func hashed(domain string, parts [][]byte) [sha256.Size]byte {
+	size := 8 + len(domain)
+	for _, part := range parts {
+		size += 8 + len(part)
+	}
+	if size > smallSum {
+		return hashedLarge(domain, parts)
+	}
+	var small [smallSum]byte // on the stack
+	return sha256.Sum256(appendSummed(small[:0], domain, parts))
+}
+
+// smallSum is the size up to which the input of a digest is hashed in one call.
+// Most inputs are smaller, and each call of a hash costs as much as its data.
+const smallSum = 1 << 10
+
+// appendSummed writes what Sum digests.
+func appendSummed(dst []byte, domain string, parts [][]byte) []byte {
+	dst = append(binary.BigEndian.AppendUint64(dst, uint64(len(domain))), domain...)
+	for _, part := range parts {
+		dst = append(binary.BigEndian.AppendUint64(dst, uint64(len(part))), part...)
+	}
+	return dst
+}
+
+func hashedLarge(domain string, parts [][]byte) (sum [sha256.Size]byte) {
 	h := sha256.New()
-	buf := binary.BigEndian.AppendUint64(make([]byte, 0, 64), uint64(len(domain)))
-	_, _ = h.Write(append(buf, domain...)) // a hash never returns an error
+	buf := appendSummed(make([]byte, 0, 64), domain, nil)
+	_, _ = h.Write(buf) // a hash never returns an error
 	for _, part := range parts {
 		_, _ = h.Write(binary.BigEndian.AppendUint64(buf[:0], uint64(len(part))))
 		_, _ = h.Write(part)
 	}
-	return spell(h.Sum(buf[:0]))
+	h.Sum(sum[:0])
+	return sum
 }
 
 // SumBytes returns the digest of content, as [Hash] computes it.

@@ -67,6 +67,29 @@ func encodePlain(v any) ([]byte, bool) {
 	return out, ok
 }
 
+// appendPlain appends what encodePlain returns to dst. If ok is false, it
+// returns dst as it was.
+func appendPlain(dst []byte, v any) (out []byte, ok bool) {
+	if v == nil {
+		return append(dst, "null"...), true
+	}
+	e, ok := encoders.Get().(*plainEncoder)
+	if !ok {
+		e = &plainEncoder{}
+	}
+	own := e.dst
+	e.dst = dst
+	rv := reflect.ValueOf(v)
+	planOf(rv.Type()).write(e, rv)
+	out, ok = e.dst, !e.odd && len(e.dst)-len(dst) <= plainBytes
+	*e = plainEncoder{dst: own}
+	encoders.Put(e)
+	if !ok {
+		return dst, false
+	}
+	return out, true
+}
+
 // encoders reuses the buffers of earlier documents.
 var encoders sync.Pool
 

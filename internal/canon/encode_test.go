@@ -1,6 +1,10 @@
 package canon_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -226,4 +230,70 @@ func TestChecker(t *testing.T) {
 			require.Equal(t, text, canonical(t, text))
 		}
 	}
+}
+
+// TestAppend checks that Append writes what Marshal returns, after what is
+// already there, and that an error leaves it alone.
+func TestAppend(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var v any = draw(t, 1)
+		if rapid.Bool().Draw(t, "any") {
+			v = tree(2).Draw(t, "value")
+		}
+		want, bad := canon.Marshal(v)
+		got, err := canon.Append([]byte("before"), v)
+		require.Equal(t, bad == nil, err == nil)
+		require.Equal(t, "before"+string(want), string(got))
+	})
+	got, err := canon.Append(nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "null", string(got))
+}
+
+// TestSumOfAnySize compares digests below and above the size from which the
+// parts are hashed one by one.
+func TestSumOfAnySize(t *testing.T) {
+	for n := range 1200 {
+		part := bytes.Repeat([]byte{'x'}, n)
+		h := sha256.New()
+		for _, p := range [][]byte{[]byte("remit/test"), part, nil, []byte("end")} {
+			h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(p))))
+			h.Write(p)
+		}
+		require.Equal(t, "sha256:"+hex.EncodeToString(h.Sum(nil)), string(canon.Sum("remit/test", part, nil, []byte("end"))))
+	}
+}
+
+// TestFlat compares the fast path for maps of scalars with the one that defines
+// the form. A named map takes it too.
+func TestFlat(t *testing.T) {
+	type args map[string]any
+	scalars := rapid.OneOf(
+		rapid.Map(rapid.String(), func(s string) any { return s }), rapid.Map(rapid.Int(), func(n int) any { return n }),
+		rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+		rapid.SampledFrom([]any{nil, "bad \xff", 1.5, json.Number("1e2"), []any{}, "\u2028\x00\"", map[string]any{}}),
+	)
+	names := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "\xff", "\ufffd", "\U0001f600", "a", "b"}))
+	rapid.Check(t, func(t *rapid.T) {
+		m := rapid.MapOfN(names, scalars, 0, 12).Draw(t, "map")
+		want, bad := canon.Reread(m)
+		if value, text, ok := canon.Flat(m); ok {
+			require.NoError(t, bad)
+			require.Equal(t, string(want), string(text))
+			parsed, err := canon.Parse(want, canon.DefaultLimits())
+			require.NoError(t, err)
+			require.Equal(t, parsed, value, "the same value as one that was read")
+		}
+		for _, v := range []any{m, args(m)} {
+			value, text, err := canon.FromText(v)
+			require.Equal(t, bad == nil, err == nil)
+			require.Equal(t, string(want), string(text))
+			require.Equal(t, string(want), string(value.Canonical()))
+		}
+	})
+	_, _, ok := canon.Flat(map[string]any{"a": "x", "b": 1, "c": true, "d": nil})
+	require.True(t, ok)
+	value, err := canon.From(args(nil))
+	require.NoError(t, err)
+	require.Equal(t, canon.Null, value.Kind())
 }

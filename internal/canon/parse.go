@@ -265,7 +265,7 @@ func (p *parser) object() (Value, *parseFault) {
 		return Value{kind: Object}, nil
 	}
 	if p.members == nil {
-		p.members = make([]member, 0, 16)
+		p.members = make([]member, 0, 8)
 	}
 	base := len(p.members)
 	for {
@@ -281,8 +281,7 @@ func (p *parser) object() (Value, *parseFault) {
 			p.space()
 		case '}':
 			p.pos++
-			members, f := ordered(p.members[base:])
-			p.members = p.members[:base]
+			members, f := ordered(p.take(base))
 			return Value{kind: Object, node: &node{members: members}}, f
 		default:
 			return Value{}, p.fault("want ',' or '}' after a member")
@@ -312,11 +311,21 @@ func (p *parser) member() (member, *parseFault) {
 	return member{name: name, value: v}, nil
 }
 
-// ordered returns a copy of the members in canonical order, or the fault of a
+// take removes the members from base on. The outermost object gets the stack
+// itself, if that is not much too large; nothing else needs it.
+func (p *parser) take(base int) []member {
+	if stack := p.members; base == 0 && 2*len(stack) >= cap(stack) {
+		p.members = nil
+		return stack
+	}
+	members := slices.Clone(p.members[base:])
+	p.members = p.members[:base]
+	return members
+}
+
+// ordered sorts the members into canonical order. It returns the fault of a
 // name that occurs twice.
-func ordered(stack []member) ([]member, *parseFault) {
-	members := make([]member, len(stack))
-	copy(members, stack)
+func ordered(members []member) ([]member, *parseFault) {
 	byName := func(a, b member) int { return compareNames(a.name, b.name) }
 	if !slices.IsSortedFunc(members, byName) {
 		slices.SortFunc(members, byName)

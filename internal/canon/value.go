@@ -65,6 +65,10 @@ type member struct {
 	value Value
 }
 
+// Is reports whether v and o are one value in memory. Values that are equal can
+// be two.
+func (v Value) Is(o Value) bool { return v == o }
+
 // Kind returns the kind of the value.
 func (v Value) Kind() Kind { return v.kind }
 

@@ -54,7 +54,7 @@ func appendString(dst []byte, s string) []byte {
 	}
 	dst = append(dst, '"')
 	start := 0
-	for i := range len(s) {
+	for i := plainPrefix(s); i < len(s); i++ {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' {
 			continue

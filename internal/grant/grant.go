@@ -59,8 +59,14 @@ func (g Grant) ID() string {
 // Allows reports whether the grant holds one exact access. It does not report
 // whether the grant is still valid; see Check.
 func (g Grant) Allows(a perm.ResourceAccess) bool {
+	r, err := perm.ParseResource(a.Resource)
+	return err == nil && g.AllowsResource(a.Action, r, a.Method)
+}
+
+// AllowsResource is Allows for a parsed resource.
+func (g Grant) AllowsResource(action perm.Action, r perm.Resource, method string) bool {
 	for at := g.g; at != nil; at = at.Parent.g {
-		if !at.Set.Allows(a) {
+		if !at.Set.AllowsResource(action, r, method) {
 			return false
 		}
 	}
@@ -144,6 +150,13 @@ func (g Grant) Use(ctx context.Context) (back func(), err error) {
 	if err := g.Check(ctx); err != nil {
 		return nil, err
 	}
+	if !g.Bounded() {
+		return func() {}, nil
+	}
+	return g.take()
+}
+
+func (g Grant) take() (back func(), err error) {
 	var taken []*grant
 	back = func() {
 		for _, at := range taken {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/remit-dev/remit/internal/disk"
@@ -33,6 +34,30 @@ type Host interface {
 	WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc)
 }
 
+// AfterTimeout calls f once after d, on a goroutine of its own, unless stop is
+// called before. f can still be called just after stop; after the end of ctx it
+// is called or not. A host that has timers needs no context for it, which costs
+// more, and most calls end long before their time.
+func AfterTimeout(ctx context.Context, h Host, d time.Duration, f func()) (stop func()) {
+	if own, ok := h.(interface {
+		AfterFunc(d time.Duration, f func()) *time.Timer
+	}); ok {
+		timer := own.AfterFunc(d, f)
+		return func() { timer.Stop() }
+	}
+	cause := errors.New("time is over") // tells the end of the time from that of ctx
+	timed, cancel := h.WithTimeout(ctx, d, cause)
+	quiet := context.AfterFunc(timed, func() {
+		if errors.Is(context.Cause(timed), cause) {
+			f()
+		}
+	})
+	return func() {
+		quiet()
+		cancel()
+	}
+}
+
 // OpenRoot opens an existing directory by a host path: on the disk of the host,
 // if it has one of its own as in a simulation, and on the disk of the machine
 // otherwise.
@@ -58,6 +83,8 @@ func ProcessChain(h Host) json.RawMessage {
 }
 
 type realHost struct{}
+
+func (realHost) AfterFunc(d time.Duration, f func()) *time.Timer { return time.AfterFunc(d, f) }
 
 func (realHost) ProcessChain() json.RawMessage { return lineage.Record() }
 

@@ -35,10 +35,10 @@ func termsOf(d perm.Decision) callstate.Obligations {
 // of the session, and the policy decides it with purpose apply. The program has
 // ended or the handle has not begun, and nothing is applied yet, so an approver
 // can see the diff first.
-func (l *Pipeline) changeGate(p permitted) callstate.AuthorizeChangesFunc {
+func (l *Pipeline) changeGate(of *permitted) callstate.AuthorizeChangesFunc {
 	return func(ctx context.Context, live *callstate.Call, w callstate.ProposedChanges) (_ []*record.Approved, err error) {
 		defer func() { naming(err) }()
-		p := p
+		p := *of
 		p.during, p.program, p.git = true, w.Facts, map[string]*perm.GitFacts{}
 		for _, f := range w.Facts {
 			if f.Git != nil {

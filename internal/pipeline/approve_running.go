@@ -18,7 +18,7 @@ import (
 // gate returns the function that decides accesses that a running call requests
 // beyond its exact accesses: within the bound of the call, within the session's
 // grant, by the same policy.
-func (l *Pipeline) gate(a admitted) callstate.AuthorizeFunc {
+func (l *Pipeline) gate(a *admitted) callstate.AuthorizeFunc {
 	return func(ctx context.Context, access perm.ResourceAccess) (callstate.Ruling, error) {
 		r, err := perm.ParseResource(access.Resource)
 		if err != nil {
@@ -29,7 +29,7 @@ func (l *Pipeline) gate(a admitted) callstate.AuthorizeFunc {
 			why := "the tool does not declare that it needs to " + access.String()
 			return callstate.Ruling{}, &callstate.DeniedError{Access: access, Stage: "grant", Why: why}
 		}
-		d, err := l.decide(ctx, a, []perm.ResourceAccess{access}, true)
+		d, err := l.decide(ctx, *a, []perm.ResourceAccess{access}, true)
 		if err != nil {
 			return callstate.Ruling{}, err
 		}
@@ -37,16 +37,16 @@ func (l *Pipeline) gate(a admitted) callstate.AuthorizeFunc {
 		if ruling.Asks() {
 			return ruling, nil
 		}
-		return ruling, l.label(ctx, a, access, d)
+		return ruling, l.label(ctx, *a, access, d)
 	}
 }
 
 // approves returns the function that obtains an approval for accesses that a
 // running call requests and the policy asks about. A remembered approval can
 // cover each access. One approval request covers the others together.
-func (l *Pipeline) approves(p permitted) callstate.Approve {
+func (l *Pipeline) approves(of *permitted) callstate.Approve {
 	return func(ctx context.Context, live *callstate.Call, asked []callstate.Ruling) ([]*record.Approved, error) {
-		p := p
+		p := *of
 		p.during = true
 		var done []*record.Approved
 		var accesses []perm.ResourceAccess

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
@@ -56,7 +57,7 @@ func (l *Pipeline) execute(ctx context.Context, i intended) (executed, *tool.Out
 	if err == nil {
 		e.output, err = l.encode(result)
 	}
-	settleCtx := context.WithoutCancel(ctx)
+	settleCtx := lasting(whole)
 	cause := context.Cause(ctx)
 	//mutant:order
 	if err == nil {
@@ -76,6 +77,14 @@ func (l *Pipeline) execute(ctx context.Context, i intended) (executed, *tool.Out
 		return executed{}, l.failed(settleCtx, i, callFailure{err: err, cause: cause, running: !over})
 	}
 	return e, nil
+}
+
+// lasting returns a context with the values of ctx that does not end.
+func lasting(ctx context.Context) context.Context {
+	if ctx.Done() == nil { // it does not end
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // executeTime returns how long the code of a tool may run, without the time
@@ -127,16 +136,7 @@ func (l *Pipeline) enter(ctx context.Context, i intended) (r tool.Result, over b
 		return tool.Result{}, true, tool.NoEffect(err)
 	}
 	back := make(chan returned, 1)
-	go func() {
-		r := returned{err: errLeft} // replaced when the code returns
-		defer func() {
-			if p := recover(); p != nil {
-				r = returned{err: &callstate.PanicError{Value: p}}
-			}
-			back <- r
-		}()
-		r.result, r.err = spec(i.tool).Execute(ctx, i.context(), json.RawMessage(slices.Clone(i.input)))
-	}()
+	go runCode(ctx, spec(i.tool).Execute, i.context(), slices.Clone(i.input), back)
 	select {
 	case r := <-back:
 		if ctx.Err() == nil {
@@ -162,6 +162,18 @@ func (l *Pipeline) enter(ctx context.Context, i intended) (r tool.Result, over b
 	case <-late.Done():
 		return tool.Result{}, false, context.Cause(ctx)
 	}
+}
+
+// runCode runs the code of a tool and always sends what it returned.
+func runCode(ctx context.Context, execute tool.Execute, tc ctxperm.ToolContext, input json.RawMessage, back chan<- returned) {
+	r := returned{err: errLeft} // replaced when the code returns
+	defer func() {
+		if p := recover(); p != nil {
+			r = returned{err: &callstate.PanicError{Value: p}}
+		}
+		back <- r
+	}()
+	r.result, r.err = execute(ctx, tc, input)
 }
 
 // cancelCause returns the error of code that failed after its timeout or after its
@@ -193,7 +205,7 @@ func (l *Pipeline) encode(r tool.Result) ([]byte, error) {
 	if err := checkRaises(r); err != nil {
 		return nil, fmt.Errorf("the tool's result: %w", err)
 	}
-	out, err := canon.Marshal(r)
+	out, err := encodeResult(r)
 	if err != nil {
 		return nil, fmt.Errorf("the tool's result: %w", err)
 	}
@@ -202,6 +214,23 @@ func (l *Pipeline) encode(r tool.Result) ([]byte, error) {
 	}
 	return out, nil
 }
+
+// encodeResult returns the canonical form of a result. Most are a text and
+// nothing else, which needs no general form.
+func encodeResult(r tool.Result) ([]byte, error) {
+	other := len(r.JSON) + len(r.Parts) + len(r.Meta) + len(r.Sources) + len(r.Labels) + len(r.Requires) + len(r.MediaType)
+	if r.Text != "" && len(r.Text) <= maxPlainText && other == 0 && !r.IsError {
+		out := append(make([]byte, 0, len(r.Text)+len(`{"text":""}`)), `{"text":`...)
+		if out, ok := canon.AppendText(out, r.Text); ok {
+			return append(out, '}'), nil
+		}
+	}
+	return canon.Marshal(r)
+}
+
+// maxPlainText bounds a text that is encoded without the general form, which
+// checks the size of the whole.
+const maxPlainText = 1 << 20
 
 // causeStatus returns the outcome that an error implies, before it is known
 // whether the call had an effect.

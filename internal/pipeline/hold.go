@@ -20,7 +20,7 @@ const setHold = "hold"
 // needsHold reports whether the policy holds a call until the commit, also if
 // the call needs an approval before.
 func needsHold(d perm.Decision) bool {
-	return d.Effect() == perm.Hold || slices.ContainsFunc(d.Reasons(), func(r perm.Reason) bool { return r.Set == setHold })
+	return d.Effect() == perm.Hold || d.Has(setHold)
 }
 
 // reasonsFor returns the reasons of one decision that count for a call with

@@ -5,7 +5,6 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
-	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/toolaccess"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -57,16 +56,21 @@ func (l *Pipeline) intend(ctx context.Context, f filtered) (intended, *tool.Outc
 		out.Error = &tool.Problem{What: "the call was not started", Why: "the journal could not take its record: " + err.Error()}
 		return intended{}, withText(out)
 	}
+	f.permitted = p
 	clock := callstate.NewClock(l.p.Host, l.executeTime(p.tool), tool.ErrTimeout)
-	live := callstate.New(callstate.Config{
+	return intended{filtered: f, live: l.open(&p, started, clock), clock: clock}, nil
+}
+
+// open opens the live state of a call. Its functions share p, so p must not
+// change any more.
+func (l *Pipeline) open(p *permitted, started *record.Started, clock *callstate.Clock) *callstate.Call {
+	return callstate.New(callstate.Config{
 		ID: p.id, Key: p.key, Tool: p.tool.Name(), Class: p.class, Observed: p.tool.Coverage() == effect.Observed, Settings: internals.Compiled(p.tool).Settings, Principal: l.p.Principal, Client: l.p.Client, Recorder: l.p.Recorder,
-		Gate: l.gate(p.admitted), Approve: l.approves(p), Clock: clock, Changes: l.changeGate(p), MaxAccesses: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Authorized: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Locks: l.locks,
+		Gate: l.gate(&p.admitted), Approve: l.approves(p), Clock: clock, Changes: l.changeGate(p), MaxAccesses: func() perm.Set { return p.bound.Intersect(l.p.Grant.Set()) }, Authorized: p.exact, Terms: p.terms(), Roots: l.p.Roots, Drivers: l.p.Drivers, Started: started, Locks: l.locks,
 		ClaimTimeout: l.p.Limits.ClaimTimeout, Waits: l.p.Waits, Files: fileLimits(l.p.Limits),
 		HasRedactions: func() bool { return len(p.redaction.hides()) > 0 }, Environment: l.environment,
-		CheckGrant: l.p.Grant.Check, JournalFailed: l.JournalFailed, Progress: l.progress(p),
+		CheckGrant: l.checkGrant, JournalFailed: l.hasFailed, Progress: l.progress(p),
 	})
-	f.permitted = p
-	return intended{filtered: f, live: live, clock: clock}, nil
 }
 
 func barrierBeforeExecute(t tool.Tool) bool {
@@ -90,7 +94,7 @@ func (l *Pipeline) startedRecord(f filtered) (*record.Started, error) {
 		started := p.released.Started
 		return &started, nil
 	}
-	decision, err := canon.Marshal(p.redaction.decision(p.decision))
+	decision, err := l.decisionText(p.redaction.decision(p.decision))
 	if err != nil {
 		return nil, err
 	}
@@ -115,9 +119,15 @@ func (l *Pipeline) startedRecord(f filtered) (*record.Started, error) {
 	return started, nil
 }
 
-// environment returns the environment that reverts changes of a running call.
-func (l *Pipeline) environment(ctx context.Context) (revert.Environment, error) {
-	return l.p.Reverter.EnvironmentFor(ctx, l.p.Recorder.Session())
+// bind makes what is the same for every call.
+func (l *Pipeline) bind() *Pipeline {
+	filled := perm.Request{Principal: l.p.Principal.Clone(), Session: perm.SessionFacts{Client: &l.p.Client}}.Filled()
+	l.asPrincipal, l.asClient = filled.Principal, *filled.Session.Client
+	l.checkGrant, l.hasFailed = l.p.Grant.Check, l.JournalFailed
+	l.environment = func(ctx context.Context) (revert.Environment, error) {
+		return l.p.Reverter.EnvironmentFor(ctx, l.p.Recorder.Session())
+	}
+	return l
 }
 
 // context returns the ToolContext that the tool's code receives.

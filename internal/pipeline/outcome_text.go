@@ -32,6 +32,14 @@ func withText(o tool.Outcome) *tool.Outcome { return withTextAround(o, "") }
 // withTextAround is withText for a denial. around says what the caller can do
 // without the denied access.
 func withTextAround(o tool.Outcome, around string) *tool.Outcome {
+	o = textedAround(o, around)
+	return &o
+}
+
+// texted is withText for an outcome that no step passes on.
+func texted(o tool.Outcome) tool.Outcome { return textedAround(o, "") }
+
+func textedAround(o tool.Outcome, around string) tool.Outcome {
 	if o.Output == nil {
 		o.Output = []byte("null")
 	}
@@ -66,7 +74,7 @@ func withTextAround(o tool.Outcome, around string) *tool.Outcome {
 	case tool.StatusUnknown:
 		o.Text = "It is not known whether this call had an effect. Do not repeat it; look at the state first."
 	}
-	return &o
+	return o
 }
 
 func outcomeWhy(o tool.Outcome) string {

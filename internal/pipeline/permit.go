@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/remit-dev/remit/internal/callstate"
@@ -91,7 +92,9 @@ func (a admitted) asked() []perm.ResourceAccess {
 // operationKey returns the operation key of a call. It contains no attempt
 // number, so a repetition of the same call has the same key.
 func operationKey(txn string, seq int, toolDigest string, input []byte) string {
-	return string(canon.Sum("remit/operation-key/v1", []byte(txn), fmt.Append(nil, seq), []byte(toolDigest), input))
+	var number [20]byte // on the stack, like the next
+	var digest [80]byte
+	return string(canon.Sum("remit/operation-key/v1", []byte(txn), strconv.AppendInt(number[:0], int64(seq), 10), append(digest[:0], toolDigest...), input))
 }
 
 // decide authorizes each access and returns the strictest decision, with the
@@ -99,6 +102,14 @@ func operationKey(txn string, seq int, toolDigest string, input []byte) string {
 // covers all accesses of the call together, and so does a hold, also beside an
 // ask.
 func (l *Pipeline) decide(ctx context.Context, a admitted, asked []perm.ResourceAccess, dynamic bool) (perm.Decision, error) {
+	if len(asked) == 1 { // as for most calls
+		d, err := l.decideOne(ctx, a, asked[0], dynamic)
+		if err != nil {
+			l.redactRemaining(ctx, a, asked, dynamic)
+			return perm.Decision{}, err
+		}
+		return d, nil
+	}
 	answers, err := l.decideEach(ctx, a, asked, dynamic)
 	if err != nil {
 		return perm.Decision{}, err
@@ -127,19 +138,18 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	if err := l.p.Grant.Check(ctx); err != nil {
 		return deny("grant", perm.Decision{}, err.Error())
 	}
-	if !l.p.Grant.Allows(access) {
+	known := l.resolve(access)
+	if !known.granted {
 		return deny("grant", perm.Decision{}, "the session was not granted to "+access.String())
 	}
-	req, err := l.request(a, access, dynamic)
-	if err != nil {
-		return deny("policy", perm.Decision{}, err.Error())
-	}
+	req := l.requestFor(a, access, known.facts, dynamic)
 	if err := l.p.Host.Point(ctx, "tool.decide"); err != nil {
 		return deny("policy", perm.Decision{}, "the decision was interrupted: "+err.Error())
 	}
 	d, err := l.ask(ctx, req)
 	d = l.requiring(d)
-	a.redaction.add(d.Details().Redact)
+	details := d.Details()
+	a.redaction.add(details.Redact)
 	switch {
 	case err != nil:
 		return perm.Decision{}, &callstate.DeniedError{Access: access, Stage: "policy", Why: "the policy could not decide: " + err.Error(), PolicyFailed: true, Timeout: errors.Is(err, perm.ErrTimeout)}
@@ -148,7 +158,7 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	case d.Effect() == perm.Deny:
 		return deny("policy", d, reasonText(d)+unmatched(a, access, d))
 	}
-	for _, limit := range d.Limits() {
+	for _, limit := range details.Limits {
 		over, err := l.over(ctx, a, limit, dynamic)
 		if err != nil {
 			return perm.Decision{}, &callstate.DeniedError{Access: access, Stage: "policy", Why: "the budget could not be looked at: " + err.Error(), PolicyFailed: true}
@@ -158,7 +168,7 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 			return refused.Decision, refused
 		}
 	}
-	if unmet, is := unmetRequirement(a.tool, a.class, d); is {
+	if unmet, is := unmetRequirement(a.tool, a.class, details.Requires); is {
 		refused := refusedBy(access, d, unmet)
 		return refused.Decision, refused
 	}
@@ -191,7 +201,39 @@ func (l *Pipeline) request(a admitted, access perm.ResourceAccess, dynamic bool)
 	if err != nil {
 		return perm.Request{}, err
 	}
-	facts, purpose := r.Facts(), perm.PurposeRun
+	return l.requestFor(a, access, r.Facts(), dynamic), nil
+}
+
+// resolvedAccess is an access with what follows from its text and the grant,
+// neither of which changes.
+type resolvedAccess struct {
+	access  perm.ResourceAccess
+	facts   perm.ResourceFacts
+	granted bool
+}
+
+// resolve parses the resource of an access and looks it up in the grant. It
+// remembers the last access to a tool itself: most calls that only read have no
+// other.
+func (l *Pipeline) resolve(access perm.ResourceAccess) *resolvedAccess {
+	last := l.lastAccess.Load()
+	if last != nil && last.access == access {
+		return last
+	}
+	known := &resolvedAccess{access: access}
+	if r, err := perm.ParseResource(access.Resource); err == nil {
+		known.facts, known.granted = r.Facts(), l.p.Grant.AllowsResource(access.Action, r, access.Method)
+	}
+	if access.Action == perm.Call {
+		l.lastAccess.Store(known)
+	}
+	return known
+}
+
+// requestFor is request for an access whose resource is parsed. An engine that
+// says that it reads only shares the memory of the call; others get copies.
+func (l *Pipeline) requestFor(a admitted, access perm.ResourceAccess, facts perm.ResourceFacts, dynamic bool) perm.Request {
+	purpose := perm.PurposeRun
 	facts.Argv = access.Argv.List()
 	if a.program != nil {
 		purpose = perm.PurposeApply
@@ -201,16 +243,27 @@ func (l *Pipeline) request(a admitted, access perm.ResourceAccess, dynamic bool)
 	if batch.Count == 0 {
 		batch.Count = 1
 	}
+	principal, args := l.asPrincipal, json.RawMessage(a.input)
+	if !l.readsOnly() {
+		principal, args, facts.Segments = principal.Clone(), slices.Clone(args), slices.Clone(facts.Segments)
+	}
 	return perm.Request{
-		Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: l.p.Facts.Txn(),
+		Principal: principal, Session: l.session(a), Txn: l.p.Facts.Txn(),
 		Tool: a.tool.Facts(),
 		Call: perm.CallFacts{
-			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)),
+			ID: a.id, Args: args,
 			EffectClass: string(a.class), Declared: s.EffectClass != "", Batch: batch, Script: a.script,
 		},
 		Access:  perm.AccessFacts{Action: access.Action, Resource: facts, Method: access.Method, Dynamic: dynamic, Git: a.git[access.Resource]},
 		Purpose: purpose, Changes: a.program, Time: l.p.Host.Now(),
-	}, nil
+	}
+}
+
+// readsOnly reports whether the engine says that it neither changes nor keeps
+// what a request refers to.
+func (l *Pipeline) readsOnly() bool {
+	e, says := l.p.Engine.(interface{ ReadsOnly() bool })
+	return says && e.ReadsOnly()
 }
 
 // session returns what a policy sees of the session. The counts are those of
@@ -218,10 +271,12 @@ func (l *Pipeline) request(a admitted, access perm.ResourceAccess, dynamic bool)
 // accesses. The labels are the current ones.
 func (l *Pipeline) session(a admitted) perm.SessionFacts {
 	facts := a.counted
-	facts.Recent = slices.Clone(facts.Recent)
 	facts.Labels, facts.Requires = l.p.Facts.Labels()
-	client := l.p.Client
-	facts.Client = &client
+	facts.Client = &l.asClient
+	if !l.readsOnly() {
+		client := l.p.Client
+		facts.Recent, facts.Client = slices.Clone(facts.Recent), &client
+	}
 	return facts
 }
 
@@ -258,9 +313,9 @@ func merged[E comparable](all, more []E) []E {
 
 // unmetRequirement returns the first rule of the set require that the tool does
 // not meet, and what the tool lacks.
-func unmetRequirement(t tool.Tool, class effect.Class, d perm.Decision) (unmet perm.Reason, is bool) {
+func unmetRequirement(t tool.Tool, class effect.Class, requires []perm.Reason) (unmet perm.Reason, is bool) {
 	s := spec(t)
-	for _, r := range d.Details().Requires {
+	for _, r := range requires {
 		met, fix := false, ""
 		switch r.Text {
 		case "verify":
@@ -400,7 +455,7 @@ func howToAllow(d *callstate.DeniedError, t tool.Tool) string {
 	if fix := changeRules(d.Decision.Reasons()); fix != "" {
 		return fix
 	}
-	if slices.ContainsFunc(d.Decision.Reasons(), func(r perm.Reason) bool { return r.Set == "require" }) {
+	if d.Decision.Has("require") {
 		return "call a tool that has it, or call in another session: what a result requires holds for its session, whatever a rule allows"
 	}
 	return fmt.Sprintf("a rule that would allow it: allow contains \"…\" if { input.access.action == %q; input.access.resource.text == %q }",

@@ -29,6 +29,16 @@ type Pipeline struct {
 	// journalFailed is set if a required record could not be written. The
 	// journal then lacks effects of the transaction.
 	journalFailed *atomic.Bool
+
+	lastDecision atomic.Pointer[encodedDecision]
+
+	lastAccess atomic.Pointer[resolvedAccess]
+
+	asPrincipal perm.Principal // as a policy sees it
+	asClient    perm.ClientFacts
+	checkGrant  func(context.Context) error
+	hasFailed   func() bool
+	environment func(context.Context) (revert.Environment, error) // reverts changes of a running call
 }
 
 // Services are what the pipelines of one runtime share. They do not change once
@@ -104,9 +114,11 @@ type CounterStore interface {
 func New(p Config) *Pipeline {
 	p.Limits = WithDefaults(p.Limits)
 	if p.Beside != nil {
-		return &Pipeline{p: p, locks: p.Beside.locks, known: p.Beside.known, journalFailed: p.Beside.journalFailed}
+		l := &Pipeline{p: p, locks: p.Beside.locks, known: p.Beside.known, journalFailed: p.Beside.journalFailed}
+		return l.bind()
 	}
-	return &Pipeline{p: p, locks: callstate.NewResourceLocks(p.Host), known: callstate.SecretsOf(p.Drivers), journalFailed: new(atomic.Bool)}
+	l := &Pipeline{p: p, locks: callstate.NewResourceLocks(p.Host), known: callstate.SecretsOf(p.Drivers), journalFailed: new(atomic.Bool)}
+	return l.bind()
 }
 
 // tools returns the current tools. A call reads them once and keeps that

@@ -4,21 +4,22 @@ import (
 	"context"
 	"math"
 
+	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/tool"
 )
 
 // progress returns the function that reports progress to the listeners, or nil
 // if there are none. A report that is not a number, or a listener that panics,
 // does not fail the call.
-func (l *Pipeline) progress(p permitted) func(done, total float64, message string) {
+func (l *Pipeline) progress(p *permitted) func(done, total float64, message string) {
+	if l.p.Progress == nil && p.progress == nil {
+		return nil
+	}
 	var listeners []func(tool.Progress)
 	for _, listen := range []func(tool.Progress){l.p.Progress, p.progress} {
 		if listen != nil {
 			listeners = append(listeners, listen)
 		}
-	}
-	if listeners == nil {
-		return nil
 	}
 	return func(done, total float64, message string) {
 		report := tool.Progress{Call: p.id, Tool: p.tool.Name(), Done: amount(done), Total: amount(total), Message: p.redaction.text(message)}
@@ -34,22 +35,25 @@ type startFunc = func(call string, keep func(context.Context) error, note func(c
 // begins calls OnStart before the code runs. A listener that panics does not
 // fail the call.
 func (i intended) begins() {
-	if i.begun == nil {
-		return
+	if i.begun != nil {
+		begins(i.id, i.live, i.begun)
 	}
+}
+
+func begins(id string, live *callstate.Call, begun startFunc) {
 	defer func() { _ = recover() }()
 	within := func(ctx context.Context, do func() error) error {
-		op, err := i.live.Enter(ctx)
+		op, err := live.Enter(ctx)
 		if err != nil {
 			return err
 		}
 		defer op.Leave()
 		return do()
 	}
-	i.begun(i.id, func(ctx context.Context) error {
-		return within(ctx, func() error { return i.live.Keep(ctx) })
+	begun(id, func(ctx context.Context) error {
+		return within(ctx, func() error { return live.Keep(ctx) })
 	}, func(ctx context.Context, key string, value any) error {
-		return within(ctx, func() error { return i.live.Note(ctx, key, value) })
+		return within(ctx, func() error { return live.Note(ctx, key, value) })
 	})
 }
 

@@ -87,11 +87,11 @@ func (l *Pipeline) otherCall(c *revert.Call, req Request) string {
 	if c.Phase == revert.PhaseErased {
 		return "its records were erased, so it is unknown whether this is the same call"
 	}
-	v, err := toolaccess.Decode(req.Input, documentLimits(l.p.Limits))
+	v, text, err := toolaccess.Decode(req.Input, documentLimits(l.p.Limits))
 	if err != nil {
 		return err.Error()
 	}
-	known := []string{string(canon.Sum("remit/input/v1", v.Canonical()))}
+	known := []string{string(canon.Sum("remit/input/v1", text))}
 	if t, ok := l.tools().Get(recordedName(c.Tool)); ok {
 		if full, err := t.NormalizeInput(v.Canonical()); err == nil { // with the same defaults as the first input
 			known = append(known, string(canon.Sum("remit/input/v1", full)))

@@ -20,7 +20,7 @@ type settled struct {
 // settle is step 7: it records the result, durably if the call can have had an
 // effect. A result that is not on the journal is not returned.
 func (l *Pipeline) settle(ctx context.Context, e delivered) (settled, *tool.Outcome) {
-	ctx = context.WithoutCancel(ctx)
+	ctx = lasting(ctx)
 	// The states of its tools change in the same record that says that the call
 	// is done.
 	held, err := e.live.States()

@@ -23,14 +23,14 @@ import (
 // postconditions. If one of them fails, the runtime reverts the call. The
 // result is returned only after verify.
 func (l *Pipeline) verify(ctx context.Context, s settled) tool.Outcome {
-	ctx = context.WithoutCancel(ctx)
+	ctx = lasting(ctx)
 	verdict, looked, broken := l.runVerify(ctx, s)
 	out := l.outcome(s.permitted, tool.StatusDone)
 	out.Changes = viewChanges(s.live.Changes())
 	out.Verdict = &tool.Verdict{Presence: verdict.Presence(), Findings: verdict.Findings()}
 	if !looked {
 		s.deliver(&out)
-		return *withText(out)
+		return texted(out)
 	}
 	body := &record.Verified{
 		Phase: string(verify.AfterCall), Presence: out.Verdict.Presence, OK: broken == "", Findings: s.redaction.texts(verdict.Findings()),
@@ -49,7 +49,7 @@ func (l *Pipeline) verify(ctx context.Context, s settled) tool.Outcome {
 		return *l.verifyFailed(ctx, s, &out, broken)
 	}
 	s.deliver(&out)
-	return *withText(out)
+	return texted(out)
 }
 
 // runVerify returns the verdict of the tool's Verify, whether a check ran at

@@ -113,10 +113,8 @@ func Call(name string) perm.ResourceAccess {
 }
 
 // Decode parses an input as callers give it: JSON text, a Go value, or nil for
-// an empty object.
-func Decode(input any, limits canon.Limits) (canon.Value, error) {
-	var v canon.Value
-	var err error
+// an empty object. It also returns the canonical form, which the caller owns.
+func Decode(input any, limits canon.Limits) (v canon.Value, text []byte, err error) {
 	switch in := input.(type) {
 	case nil:
 		v, err = canon.Parse([]byte("{}"), limits)
@@ -125,17 +123,20 @@ func Decode(input any, limits canon.Limits) (canon.Value, error) {
 	case []byte:
 		v, err = canon.Parse(in, limits)
 	default:
-		if v, err = canon.From(in); err != nil {
+		if v, text, err = canon.FromText(in); err != nil {
 			break
 		}
-		if text := v.Canonical(); len(text) > limits.Bytes || canon.Deeper(text, limits.Depth) {
+		if len(text) > limits.Bytes || canon.Deeper(text, limits.Depth) {
 			v, err = canon.Parse(text, limits) // Parse reports the error
 		}
 	}
 	if err != nil {
-		return v, fmt.Errorf("the input: %w", err)
+		return v, nil, fmt.Errorf("the input: %w", err)
 	}
-	return v, nil
+	if text == nil {
+		text = v.Canonical()
+	}
+	return v, text, nil
 }
 
 // ReachesOut reports whether accesses within the bound can run a program with

@@ -149,6 +149,10 @@ func (e *Engine) Redacts() bool {
 // they are user-provided. If not, the runtime does not search for URLs.
 func (e *Engine) ReadsURLs() bool { return e != nil && e.urls }
 
+// ReadsOnly reports that Decide neither changes nor keeps what a request refers
+// to. The runtime then makes no copies for it.
+func (*Engine) ReadsOnly() bool { return true }
+
 // LabelsResults reports whether a label of the policy depends on the result of
 // a call. If so, the runtime must decide with purpose verify.
 func (e *Engine) LabelsResults() bool { return e != nil && e.results }

@@ -76,6 +76,9 @@ func (r *Reloader) Redacts() bool { return r.live.Redacts() }
 // whether they are user-provided.
 func (r *Reloader) ReadsURLs() bool { return r.live.ReadsURLs() }
 
+// ReadsOnly is that of Engine.
+func (*Reloader) ReadsOnly() bool { return true }
+
 // LabelsResults reports whether a label of the current policy depends on the
 // result of a call.
 func (r *Reloader) LabelsResults() bool { return r.live.LabelsResults() }

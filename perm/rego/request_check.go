@@ -47,8 +47,13 @@ func (c *requestCheck) context(r *perm.Request) {
 	c.texts(r.Principal.Chain...)
 	c.texts(r.Session.Labels...)
 	c.texts(r.Session.Requires...)
-	for i := range r.Session.Recent {
-		c.texts(r.Session.Recent[i].Tool, r.Session.Recent[i].Status)
+	var last perm.RecentCall
+	for _, recent := range r.Session.Recent {
+		if recent != last { // many are equal
+			c.text(recent.Tool)
+			c.text(recent.Status)
+		}
+		last = recent
 	}
 	if client := r.Session.Client; client != nil {
 		c.texts(client.Surface, client.Model)

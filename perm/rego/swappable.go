@@ -41,6 +41,9 @@ func (l *SwappableEngine) Redacts() bool { return l.current.Load().Redacts() }
 // whether they are user-provided.
 func (l *SwappableEngine) ReadsURLs() bool { return l.current.Load().ReadsURLs() }
 
+// ReadsOnly is that of Engine.
+func (*SwappableEngine) ReadsOnly() bool { return true }
+
 // LabelsResults reports whether a label of the current policy depends on the
 // result of a call.
 func (l *SwappableEngine) LabelsResults() bool { return l.current.Load().LabelsResults() }

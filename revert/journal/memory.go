@@ -37,9 +37,11 @@ type memoryStore struct {
 	mu      sync.Mutex // guards the fields below; never held across a wait
 	opened  int
 	alive   map[string]bool
-	entries []record.Entry // append-only; an entry never changes in place
-	tree    Tree           // of the first entries; grow adds the others
-	hashes  []tlog.Hash    // of the tree, by tlog index
+	batches [][]record.Entry // append-only; a batch never changes in place
+	count   int64            // number of entries
+	tree    Tree             // of the first entries; grow adds the others
+	grown   int              // number of batches in the tree
+	hashes  []tlog.Hash      // of the tree, by tlog index
 	blobs   map[string][]byte
 	txns    map[string]*memoryTxn
 	order   []*memoryTxn // oldest first
@@ -124,15 +126,7 @@ func (s *memoryStore) append(b Batch) error {
 			s.blobs[blob.ref.Digest] = bytes.Clone(data)
 		}
 	}
-	if n := len(s.entries); n+len(b.Entries) > cap(s.entries) {
-		// Double the capacity: append would add a quarter, and copy each entry
-		// four times as often.
-		s.entries = slices.Grow(s.entries, n+len(b.Entries))
-	}
-	for _, e := range b.Entries {
-		e.Pos = int64(len(s.entries)) + 1
-		s.entries = append(s.entries, e)
-	}
+	s.add(slices.Clone(b.Entries))
 	for _, resource := range b.Claims {
 		s.claims[resource] = b.Fence.Txn
 	}
@@ -142,26 +136,50 @@ func (s *memoryStore) append(b Batch) error {
 	return nil
 }
 
+// add appends entries. A list of batches grows without copying the entries.
+func (s *memoryStore) add(batch []record.Entry) {
+	if len(batch) == 0 {
+		return
+	}
+	for i := range batch {
+		s.count++
+		batch[i].Pos = s.count
+	}
+	s.batches = append(s.batches, batch)
+}
+
 // grow adds the leaves that the tree lacks. Only who asks for a head pays for
 // it, because no other process can see this journal.
 func (s *memoryStore) grow() {
-	for _, e := range s.entries[s.tree.Size():] {
-		var whole []tlog.Hash
-		s.tree, whole = s.tree.Add(e.Leaf)
-		s.hashes = append(s.hashes, whole...)
+	for _, batch := range s.batches[s.grown:] {
+		for _, e := range batch {
+			var whole []tlog.Hash
+			s.tree, whole = s.tree.Add(e.Leaf)
+			s.hashes = append(s.hashes, whole...)
+		}
 	}
+	s.grown = len(s.batches)
 }
 
-// erase makes a new list: the lists of readers never change.
+// erase makes a new list: the lists of readers never change. The parts of an
+// entry can share memory, so the header that stays gets its own.
 func (s *memoryStore) erase(calls []string) {
 	if len(calls) == 0 {
 		return
 	}
-	s.entries = slices.Clone(s.entries)
-	for i, e := range s.entries {
-		if e.Header.Kind.Erasable() && slices.Contains(calls, e.Header.Call) {
-			e.Erased, e.Salt, e.Body = e.BodyDigest(), nil, nil
-			s.entries[i] = e
+	s.batches = slices.Clone(s.batches)
+	for at, batch := range s.batches {
+		own := false
+		for i, e := range batch {
+			if !e.Header.Kind.Erasable() || !slices.Contains(calls, e.Header.Call) {
+				continue
+			}
+			if !own {
+				batch, own = slices.Clone(batch), true
+				s.batches[at] = batch
+			}
+			e.Erased, e.Head, e.Salt, e.Body = e.BodyDigest(), bytes.Clone(e.Head), nil, nil
+			batch[i] = e
 		}
 	}
 }
@@ -172,7 +190,7 @@ func (s *memoryStore) erase(calls []string) {
 func (m *memory) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (c GCReport, err error) {
 	err = m.do(ctx, func(s *memoryStore) error {
 		named := map[string]bool{}
-		for _, e := range s.entries {
+		for e := range entriesOf(s.batches, false) {
 			refs, err := blobsIn(e)
 			if err != nil {
 				return err
@@ -190,7 +208,7 @@ func (m *memory) CollectGarbage(ctx context.Context, gone []effect.BlobRef) (c G
 			delete(s.blobs, digest)
 			c.Blobs, c.Bytes, c.Freed = c.Blobs+1, c.Bytes+ref.Size, c.Freed+ref.Size
 		}
-		for _, e := range s.entries {
+		for e := range entriesOf(s.batches, false) {
 			c.Size += int64(len(e.Head) + len(e.Body))
 		}
 		return nil
@@ -283,25 +301,42 @@ func (s *memoryStore) end(txn string) {
 
 func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[record.Entry, error] {
 	return func(yield func(record.Entry, error) bool) {
-		var all []record.Entry
-		if err := m.do(ctx, func(s *memoryStore) error { all = s.entries; return nil }); err != nil {
+		var all [][]record.Entry
+		if err := m.do(ctx, func(s *memoryStore) error { all = s.batches; return nil }); err != nil {
 			yield(record.Entry{}, err)
 			return
 		}
 		found := 0
-		for i := range all {
-			if q.Newest {
-				i = len(all) - 1 - i
-			}
-			if !q.Selects(all[i]) {
+		for e := range entriesOf(all, q.Newest) {
+			if !q.Selects(e) {
 				continue
 			}
 			if ctx.Err() != nil {
 				yield(record.Entry{}, context.Cause(ctx))
 				return
 			}
-			if found++; !yield(readEntry(all[i])) || found == q.Limit {
+			if found++; !yield(readEntry(e)) || found == q.Limit {
 				return
+			}
+		}
+	}
+}
+
+// entriesOf yields the entries of batches, oldest or newest first.
+func entriesOf(batches [][]record.Entry, newest bool) iter.Seq[record.Entry] {
+	return func(yield func(record.Entry) bool) {
+		for i := range batches {
+			if newest {
+				i = len(batches) - 1 - i
+			}
+			batch := batches[i]
+			for k := range batch {
+				if newest {
+					k = len(batch) - 1 - k
+				}
+				if !yield(batch[k]) {
+					return
+				}
 			}
 		}
 	}

@@ -17,3 +17,9 @@ func Leaf(e Entry) string {
 	}
 	return commitment.Leaf(e.Head, sum)
 }
+
+// AppendBody writes the body of an entry.
+var AppendBody = appendBody
+
+// AppendHeader writes the header of an entry.
+var AppendHeader = appendHeader

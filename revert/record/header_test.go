@@ -3,6 +3,7 @@ package record_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -44,4 +45,20 @@ func TestHeadersThatAreWrittenAreReadQuickly(t *testing.T) {
 		require.True(t, ok, v.CanonicalHeader)
 		require.Equal(t, v.Header, got)
 	}
+}
+
+// FuzzHeaderText compares the written header with the general form, also for
+// texts that cannot be written.
+func FuzzHeaderText(f *testing.F) {
+	f.Add("done", "s_1", "t_1", "c_1", 1, int64(1700000000), int64(600000000))
+	f.Add("", "", "", "", 0, int64(0), int64(0))
+	f.Add("é\"\\\n", "\x01", "\u2028", "\xff", -3, int64(-62135596801), int64(1))
+	f.Add("session", "s", "", "", 1, int64(253402300800), int64(999999999))
+	f.Fuzz(func(t *testing.T, kind, session, txn, call string, v int, seconds, nanos int64) {
+		h := record.Header{V: v, Kind: record.Kind(kind), Session: session, Txn: txn, Call: call, At: time.Unix(seconds, nanos).UTC()}
+		want, bad := canon.Marshal(h)
+		got, err := record.AppendHeader([]byte("before"), h)
+		require.Equal(t, bad == nil, err == nil)
+		require.Equal(t, "before"+string(want), string(got))
+	})
 }

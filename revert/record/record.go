@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -69,24 +68,19 @@ func Seal(r Record, salt []byte) (Entry, error) {
 		return Entry{}, fmt.Errorf("seal: the body does not belong to a record of kind %q", r.Kind)
 	}
 	r.V, r.At = Version, r.At.UTC()
-	head, err := canon.Marshal(r.Header)
-	if err != nil {
-		return Entry{}, fmt.Errorf("seal %s: header: %w", r.Kind, err)
-	}
 	readable(r.Body)
-	body, err := canon.Marshal(r.Body)
-	if err != nil {
-		return Entry{}, fmt.Errorf("seal %s: body: %w", r.Kind, err)
+	e := Entry{Header: r.Header, checked: true}
+	if err := e.encode(r.Body, salt); err != nil {
+		return Entry{}, fmt.Errorf("seal %s: %w", r.Kind, err)
 	}
-	e := Entry{Header: r.Header, Head: head, Salt: bytes.Clone(salt), Body: body, checked: true}
-	if string(body) == "{}" {
+	if string(e.Body) == "{}" {
 		clear(e.Salt)
 	}
 	sum, ok := e.bodySum()
 	if !ok {
 		return Entry{}, fmt.Errorf("seal %s: a field has a name that it cannot have", r.Kind)
 	}
-	e.Leaf = commitment.Leaf(head, sum)
+	e.Leaf = commitment.Leaf(e.Head, sum)
 	return e, nil
 }
 
