@@ -132,7 +132,7 @@ func (r *Reverter) Revert(ctx context.Context, id string, how Options) (Report, 
 		return Report{}, err
 	}
 	defer leave()
-	if t, err = r.Load(ctx, id); err != nil {
+	if t, err = r.latest(ctx, t); err != nil { // again, now that no other goroutine works on it
 		return Report{}, err
 	}
 	if t.End != "" {
@@ -216,7 +216,7 @@ func (r *Reverter) revertTxn(ctx context.Context, t *Txn, how Options) (Report, 
 		}
 	}
 	// Another process may have been faster, before the claims were ours.
-	if t, err = r.Load(ctx, t.ID); err == nil {
+	if t, err = r.latest(ctx, t); err == nil {
 		s, err = r.scope(ctx, t, how, &link)
 	}
 	rep.RevertTxn = link.Txn()
@@ -236,7 +236,7 @@ func (r *Reverter) revertTxn(ctx context.Context, t *Txn, how Options) (Report, 
 	if err := link.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
-	if t, err = r.Load(ctx, t.ID); err == nil { // its state can differ from that of these calls
+	if t, err = r.latest(ctx, t); err == nil { // its state can differ from that of these calls
 		rep.State = t.State()
 	}
 	return rep, err

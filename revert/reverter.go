@@ -85,7 +85,7 @@ func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, e
 		return Report{}, err
 	}
 	defer leave()
-	if t, err = r.Load(ctx, t.ID); err != nil { // read again, now that no other goroutine works on it
+	if t, err = r.latest(ctx, t); err != nil { // read again, now that no other goroutine works on it
 		return Report{}, err
 	}
 	if t.End != "" || t.Owner != r.Journal.Owner() {
@@ -287,7 +287,7 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 		return nil, err
 	}
 	r.adoptedFor(t.ID, ownership{})
-	return r.Load(ctx, t.ID)
+	return r.latest(ctx, t)
 }
 
 func (r *Reverter) adoptedFor(txn string, a ownership) {
