@@ -95,6 +95,9 @@ func (t *Txn) readLink(ctx context.Context, j journal.Journal, link string) erro
 			if err != nil {
 				return err
 			}
+			if t.part != nil && (!here || b.Redoes != "") {
+				return errReadAgain
+			}
 			if t.away = !here; t.away {
 				t.Elsewhere = append(t.Elsewhere, RemainsElsewhere{Txn: link, Redoes: b.Redoes != "", Roots: b.Roots})
 			}

@@ -113,13 +113,20 @@ func (t *Txn) read(ctx context.Context, j journal.Journal, q journal.Query, last
 			}
 			continue
 		}
-		r, err := record.Unseal(e)
-		if err != nil {
+		if err := t.applyEntry(e, apply); err != nil {
 			return err
 		}
-		if err := apply(e, r); err != nil {
-			return fmt.Errorf("%w: entry %d: %w", record.ErrDamaged, e.Pos, err)
-		}
+	}
+	return nil
+}
+
+func (t *Txn) applyEntry(e record.Entry, apply func(record.Entry, record.Record) error) error {
+	r, err := record.Unseal(e)
+	if err != nil {
+		return err
+	}
+	if err := apply(e, r); err != nil {
+		return fmt.Errorf("%w: entry %d: %w", record.ErrDamaged, e.Pos, err)
 	}
 	return nil
 }
@@ -163,7 +170,10 @@ func (r *Reverter) latest(ctx context.Context, t *Txn) (*Txn, error) {
 	} else if len(named) == 0 && t.recordedFolders() {
 		err = t.catchUp(ctx, r.Journal)
 	}
-	if errors.Is(err, errReadAgain) {
+	switch {
+	case errors.Is(err, errReadAgain) && t.part != nil:
+		return r.loadCalls(ctx, t.ID, t.part.named)
+	case errors.Is(err, errReadAgain):
 		return r.Load(ctx, t.ID)
 	}
 	if err != nil {
@@ -182,6 +192,7 @@ func (t *Txn) recordedFolders() bool { return len(t.Named) == 0 || t.Reverts+t.R
 //   - A whole read folds the own stream before those of the links. Beside the
 //     names of links, a record of the own stream that comes after a link was
 //     folded would be folded too late.
+//   - A part of a transaction lacks calls that new records concern.
 //   - An older link, whose stream is not read again, had not ended. An ended one
 //     gets no more records but those of an erasure.
 func (t *Txn) catchUp(ctx context.Context, j journal.Journal) error {
@@ -195,7 +206,7 @@ func (t *Txn) catchUp(ctx context.Context, j journal.Journal) error {
 	folded, had := t.seen.links, t.erased
 	t.erased = false
 	err = t.read(ctx, j, journal.Query{Txn: t.ID, After: t.seen.own}, &t.seen.own, func(e record.Entry, r record.Record) error {
-		if folded > 0 && r.Kind != record.KindRevertedBy {
+		if (folded > 0 || t.part != nil) && r.Kind != record.KindRevertedBy {
 			return errReadAgain
 		}
 		return t.apply(e, r)
@@ -206,7 +217,7 @@ func (t *Txn) catchUp(ctx context.Context, j journal.Journal) error {
 	if err == nil {
 		err = t.readLinks(ctx, j)
 	}
-	if err == nil && (t.erased || t.seen.torn) {
+	if err == nil && (t.erased || t.seen.torn || t.part != nil && len(t.incomplete()) > 0) {
 		return errReadAgain
 	}
 	t.erased = had

@@ -23,7 +23,7 @@ var ErrInFlight = errors.New("the transaction has in-flight calls; run recover f
 // effects outside handles. The report's State is the current state of the
 // transaction.
 func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report, error) {
-	t, how, err := r.find(ctx, id, how)
+	t, how, err := r.find(ctx, id, how, r.loadAll)
 	if err != nil {
 		return Report{}, err
 	}

@@ -76,7 +76,7 @@ func RevertKey(key string) string { return string(canon.Sum("remit/revert-key/v1
 // owns. If only some of its calls are reverted, it stays open. The caller makes
 // sure that none of its calls is running.
 func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, error) {
-	t, how, err := r.find(ctx, id, how)
+	t, how, err := r.find(ctx, id, how, r.loadAll)
 	if err != nil {
 		return Report{}, err
 	}

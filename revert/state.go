@@ -225,9 +225,10 @@ type Txn struct {
 	gone        map[string]int64     // by call ID, position of an erased body without an erased record yet
 	erasedCalls map[string]bool      // by call ID: erased, as records say
 
-	away   bool // the stream that is read worked in other folders
-	erased bool // an erased body was read
-	seen   seen // how far its streams were read
+	away   bool     // the stream that is read worked in other folders
+	erased bool     // an erased body was read
+	seen   seen     // how far its streams were read
+	part   *txnPart // set: only some of its calls were read
 }
 
 // Savepoint is a savepoint before the call with index At.
@@ -241,8 +242,10 @@ type Savepoint struct {
 // did not complete what was requested. If one call of two was reverted as
 // requested, the transaction is committed, and the call says that it was
 // reverted.
-func (t *Txn) State() TxnState {
-	left := t.EffectiveCalls()
+func (t *Txn) State() TxnState { return t.state(t.EffectiveCalls()) }
+
+// state is State for given effective calls.
+func (t *Txn) state(left []*Call) TxnState {
 	switch {
 	case t.End == "":
 		return TxnOpen
@@ -399,7 +402,7 @@ func (t *Txn) applyReversal(e record.Entry, r record.Record) error {
 			t.reversals[r.Call] = &Reversal{} // a call of the transaction that this one reverts
 			return nil
 		}
-		c, ok := t.byID[b.Of.Call]
+		c, ok := t.target(b.Of.Call)
 		if !ok {
 			return fmt.Errorf("reverting call %s, which the journal does not have", b.Of.Call)
 		}
@@ -423,7 +426,7 @@ func (t *Txn) applyReversal(e record.Entry, r record.Record) error {
 			return fmt.Errorf("call %s reverted without reverting", b.Of.Call)
 		}
 		u.Reverted = b
-		c := t.byID[b.Of.Call]
+		c, _ := t.target(b.Of.Call)
 		switch {
 		case t.away: // only the tool's changes outside the folders count everywhere
 		case u.Reverting.Cause == causeRedo:
