@@ -10,6 +10,11 @@ func (r *Reverter) LoadCalls(ctx context.Context, id string, calls ...string) (*
 	return r.loadCalls(ctx, id, calls)
 }
 
+// LoadCall reads one call of an open transaction.
+func (r *Reverter) LoadCall(ctx context.Context, txn, call string) (*Call, error) {
+	return r.loadCall(ctx, txn, call)
+}
+
 // Latest looks at a transaction again.
 func (r *Reverter) Latest(ctx context.Context, t *Txn) (*Txn, error) { return r.latest(ctx, t) }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -58,8 +59,11 @@ func (r *Reverter) loadPart(ctx context.Context, id string, calls []string) (*Tx
 	if err != nil {
 		return nil, err
 	}
-	p := &partReader{j: r.Journal, txn: id, named: calls, entries: map[int64]record.Entry{}, calls: map[string]bool{}}
-	session, err := p.frame(ctx)
+	p := r.partReader(id, calls...)
+	session, err := p.beginning(ctx)
+	if err == nil {
+		err = p.ending(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +87,37 @@ func (r *Reverter) loadPart(ctx context.Context, id string, calls []string) (*Tx
 			return t, nil
 		}
 	}
+}
+
+// loadCall reads one call of an open transaction of this opening, with the
+// attempts to revert it.
+func (r *Reverter) loadCall(ctx context.Context, txn, call string) (*Call, error) {
+	t := newTxn(txn, nil)
+	p := r.partReader(txn)
+	_, err := p.beginning(ctx)
+	if err == nil {
+		_, err = p.add(ctx, call)
+	}
+	if err == nil {
+		err = p.reverts(ctx)
+	}
+	if err == nil {
+		err = p.apply(t)
+	}
+	if errors.Is(err, errReadAgain) || errors.Is(err, record.ErrDamaged) {
+		t, err = r.Load(ctx, txn)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := t.Call(call); ok {
+		return c, nil
+	}
+	return nil, fmt.Errorf("call %s: %w", call, journal.ErrNotFound)
+}
+
+func (r *Reverter) partReader(txn string, named ...string) *partReader {
+	return &partReader{j: r.Journal, txn: txn, named: named, entries: map[int64]record.Entry{}, calls: map[string]bool{}}
 }
 
 // partReader reads a part of a transaction.
@@ -120,8 +155,8 @@ func (p *partReader) read(ctx context.Context, q journal.Query) (list []record.E
 	return list, nil
 }
 
-// frame reads the first record, the end, and the links after it.
-func (p *partReader) frame(ctx context.Context) (session string, err error) {
+// beginning reads the first record.
+func (p *partReader) beginning(ctx context.Context) (session string, err error) {
 	q := p.query("", 0)
 	q.Limit = 1
 	begun, err := p.read(ctx, q)
@@ -135,25 +170,31 @@ func (p *partReader) frame(ctx context.Context) (session string, err error) {
 	if b, ok := rec.Body.(*record.Begun); !ok || b.Reverts+b.Redoes != "" {
 		return "", errReadAgain
 	}
-	q = p.query("", 0, record.KindCommitted, record.KindAborted)
+	p.keep(begun[0])
+	return rec.Session, nil
+}
+
+// ending reads the record of the commit, and the links after it.
+func (p *partReader) ending(ctx context.Context) error {
+	q := p.query("", 0, record.KindCommitted, record.KindAborted)
 	q.Newest, q.Limit = true, 1
 	end, err := p.read(ctx, q)
 	if err != nil || len(end) == 0 || end[0].Header.Kind != record.KindCommitted {
-		return "", cmp.Or(err, errReadAgain)
+		return cmp.Or(err, errReadAgain)
 	}
 	after, err := p.read(ctx, p.query("", end[0].Pos))
 	if err != nil {
-		return "", err
+		return err
 	}
 	p.own = end[0].Pos
-	p.keep(begun[0], end[0])
+	p.keep(end[0])
 	for _, e := range after {
 		p.own = e.Pos
 		if e.Header.Kind == record.KindRevertedBy {
 			p.keep(e)
 		} // the others are of calls
 	}
-	return rec.Session, nil
+	return nil
 }
 
 func (p *partReader) keep(list ...record.Entry) {

@@ -161,13 +161,9 @@ func (r *Reverter) RevertCall(ctx context.Context, rec Recorder, call, cause str
 	if err := rec.Flush(ctx); err != nil {
 		return nil, err
 	}
-	t, err := r.Load(ctx, rec.Txn())
+	c, err := r.loadCall(ctx, rec.Txn(), call)
 	if err != nil {
 		return nil, err
-	}
-	c, ok := t.Call(call)
-	if !ok {
-		return nil, fmt.Errorf("call %s: %w", call, journal.ErrNotFound)
 	}
 	w, err := r.EnvironmentFor(ctx, c.Session)
 	if err != nil {
