@@ -101,7 +101,7 @@ func TestWholeRevertReadsOnce(t *testing.T) {
 	counted.read = 0
 	_, err = p.reverter.Revert(ctx, rec.Txn(), revert.Options{})
 	require.NoError(t, err)
-	require.LessOrEqual(t, counted.read, all()+3*calls)
+	require.LessOrEqual(t, counted.read, all()+2*calls)
 	counted.read = 0
 	_, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)

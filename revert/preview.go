@@ -32,7 +32,7 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report,
 	} else if len(t.InFlight()) > 0 {
 		return Report{}, fmt.Errorf("transaction %s: %w", t.ID, ErrInFlight)
 	}
-	s, err := r.scope(ctx, t, how, nil)
+	s, err := r.scope(ctx, t, how, nil, newSeenChanges())
 	if err != nil {
 		return Report{}, err
 	}

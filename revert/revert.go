@@ -199,7 +199,8 @@ func (r *Reverter) revertTxn(ctx context.Context, t *Txn, how Options) (Report, 
 	if err != nil {
 		return rep, err
 	}
-	s, err := r.scope(ctx, t, how, nil)
+	seen := newSeenChanges()
+	s, err := r.scope(ctx, t, how, nil, seen)
 	if err != nil {
 		return Report{Txn: t.ID}, err
 	}
@@ -221,7 +222,7 @@ func (r *Reverter) revertTxn(ctx context.Context, t *Txn, how Options) (Report, 
 	}
 	// Another process may have been faster, before the claims were ours.
 	if t, err = r.latest(ctx, t); err == nil {
-		s, err = r.scope(ctx, t, how, &link)
+		s, err = r.scope(ctx, t, how, &link, seen)
 	}
 	rep.RevertTxn = link.Txn()
 	if err != nil {
