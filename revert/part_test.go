@@ -1,13 +1,16 @@
 package revert_test
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // readsOf commits a transaction of so many calls, each with a change of another
@@ -106,4 +109,67 @@ func TestWholeRevertReadsOnce(t *testing.T) {
 	_, err = p.reverter.Redo(ctx, rec.Txn(), "kim")
 	require.NoError(t, err)
 	require.LessOrEqual(t, counted.read, all()+5*calls)
+}
+
+// failingReads is a journal of which one read fails.
+type failingReads struct {
+	journal.Journal
+	left int // reads before it
+}
+
+func (j *failingReads) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	if j.left--; j.left == -1 {
+		return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errFault) }
+	}
+	return j.Journal.Entries(ctx, q)
+}
+
+// TestPartWithAFailedRead fails each read of a part, of a later look at it, and
+// of its state. The error is never taken for a missing record.
+func TestPartWithAFailedRead(t *testing.T) {
+	ctx := t.Context()
+	l := newTestEnv(t)
+	rec := l.txn()
+	first := l.put(rec, write{"a", 7})
+	failed := l.put(rec, write{"a", 8})
+	_, err := l.reverter.RevertCall(ctx, rec, failed, "verify")
+	require.NoError(t, err)
+	l.put(rec, write{"a", 9})
+	other := l.put(rec, write{"b", 9})
+	l.put(rec, write{"c", 9})
+	j := &failingReads{Journal: l.journal, left: 1 << 30}
+	r := &revert.Reverter{Journal: j, Host: l.host, EnvironmentFor: l.reverter.EnvironmentFor}
+	each := func(look func() error) {
+		t.Helper()
+		for n := 0; ; n++ {
+			j.left = n
+			err := look()
+			if j.left >= 0 {
+				require.NoError(t, err)
+				require.Positive(t, n)
+				return
+			}
+			require.ErrorIs(t, err, errFault, "read %d", n)
+		}
+	}
+	_, err = r.LoadCall(ctx, rec.Txn(), "c_none")
+	require.ErrorIs(t, err, journal.ErrNotFound)
+	each(func() error {
+		_, err := r.LoadCall(ctx, rec.Txn(), failed)
+		return err
+	})
+	l.end(rec)
+	_, err = l.reverter.Revert(ctx, other, revert.Options{})
+	require.NoError(t, err)
+	each(func() error {
+		part, err := r.LoadCalls(ctx, rec.Txn(), first, failed)
+		if err == nil {
+			require.True(t, part.IsPart())
+			part, err = r.Latest(ctx, part)
+		}
+		if err == nil {
+			_, err = r.StateOf(ctx, part)
+		}
+		return err
+	})
 }
