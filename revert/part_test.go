@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
@@ -172,4 +173,127 @@ func TestPartWithAFailedRead(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// damagedKind is a journal whose records of one kind cannot be understood.
+type damagedKind struct {
+	journal.Journal
+	kind record.Kind
+}
+
+func (j damagedKind) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	return func(yield func(record.Entry, error) bool) {
+		for e, err := range j.Journal.Entries(ctx, q) {
+			if err == nil && e.Header.Kind == j.kind {
+				e.Body = []byte("{")
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestPartOfADamagedTransaction damages records of each kind. A part is never
+// returned without records that it needs, and the error is that of a whole read.
+func TestPartOfADamagedTransaction(t *testing.T) {
+	ctx := t.Context()
+	l := newTestEnv(t)
+	rec := l.txn()
+	first := l.put(rec, write{"a", 7})
+	failed := l.put(rec, write{"a", 8})
+	_, err := l.reverter.RevertCall(ctx, rec, failed, "verify")
+	require.NoError(t, err)
+	last := l.put(rec, write{"b", 9})
+	l.put(rec, write{"c", 9})
+	at := func(kind record.Kind) *revert.Reverter {
+		return &revert.Reverter{Journal: damagedKind{l.journal, kind}, Host: l.host, EnvironmentFor: l.reverter.EnvironmentFor}
+	}
+	kinds := []record.Kind{record.KindBegun, record.KindStarted, record.KindChanged, record.KindReverting, record.KindReverted}
+	for _, kind := range kinds {
+		_, err := at(kind).LoadCall(ctx, rec.Txn(), failed)
+		require.ErrorIs(t, err, record.ErrDamaged, kind)
+	}
+	l.end(rec)
+	rep, err := l.reverter.Revert(ctx, last, revert.Options{})
+	require.NoError(t, err)
+	for _, kind := range kinds {
+		_, err := at(kind).LoadCalls(ctx, rec.Txn(), first, failed)
+		require.ErrorIs(t, err, record.ErrDamaged, kind)
+		part, err := l.reverter.LoadCalls(ctx, rec.Txn(), first, failed)
+		require.NoError(t, err)
+		if state, err := at(kind).StateOf(ctx, part); err == nil { // it did not need such a record
+			require.Equal(t, revert.TxnCommitted, state)
+		} else {
+			require.ErrorIs(t, err, record.ErrDamaged, kind)
+		}
+	}
+	_, err = l.reverter.LoadCalls(ctx, rep.RevertTxn, first)
+	require.NoError(t, err, "of a revert, which is read as a whole")
+	whole, err := l.reverter.Load(ctx, rec.Txn())
+	require.NoError(t, err)
+	c, _ := whole.Call(failed)
+	got, err := l.reverter.LoadCalls(ctx, rec.Txn(), c.Reversal.Call)
+	require.NoError(t, err)
+	require.False(t, got.IsPart(), "a revert is no call")
+}
+
+// TestPartOfManyResources checks a call with more changes than one query can name.
+func TestPartOfManyResources(t *testing.T) {
+	l := newTestEnv(t)
+	rec := l.txn()
+	var writes []write
+	for i := range 70 {
+		writes = append(writes, write{fmt.Sprint("k", i), i})
+	}
+	many := l.put(rec, writes...)
+	l.put(rec, write{"a", 9})
+	l.end(rec)
+	got, err := l.reverter.LoadCalls(t.Context(), rec.Txn(), many)
+	require.NoError(t, err)
+	require.False(t, got.IsPart())
+}
+
+// busyJournal is a journal to which another process appends before a read of a
+// call.
+type busyJournal struct {
+	journal.Journal
+	add func()
+}
+
+func (j *busyJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	if add := j.add; add != nil && q.Call != "" {
+		j.add = nil
+		add()
+	}
+	return j.Journal.Entries(ctx, q)
+}
+
+// TestPartOfOneMoment appends a record of a call after the end of its transaction
+// was read. The part is as it was before, and the next look finds the record.
+func TestPartOfOneMoment(t *testing.T) {
+	ctx := t.Context()
+	l := newTestEnv(t)
+	rec := l.txn()
+	call := l.put(rec, write{"a", 7})
+	l.put(rec, write{"b", 7})
+	l.end(rec)
+	said := &record.Feedback{Feedback: provenance.Feedback{Tool: "put", Call: call, Verdict: provenance.Bad, By: "kim"}}
+	j := &busyJournal{Journal: l.journal, add: func() {
+		l.must(revert.NewRecorder(l.journal, l.host, "s_1"), revert.Write{Records: []revert.CallRecord{{Txn: rec.Txn(), Call: call, Body: said}}})
+	}}
+	r := &revert.Reverter{Journal: j, Host: l.host, EnvironmentFor: l.reverter.EnvironmentFor}
+	part, err := r.LoadCalls(ctx, rec.Txn(), call)
+	require.NoError(t, err)
+	require.Nil(t, j.add)
+	require.True(t, part.IsPart())
+	require.Empty(t, part.Calls[0].Feedback)
+	part, err = r.Latest(ctx, part)
+	require.NoError(t, err)
+	require.Len(t, part.Calls[0].Feedback, 1)
+	r.Named = func(context.Context, string) ([]record.Root, error) { return nil, errFault }
+	_, err = r.LoadCalls(ctx, rec.Txn(), call)
+	require.ErrorIs(t, err, errFault)
+	_, err = r.Latest(ctx, part)
+	require.ErrorIs(t, err, errFault)
 }
