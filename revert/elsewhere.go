@@ -58,24 +58,45 @@ func LoadAt(ctx context.Context, j journal.Journal, id string, named []record.Ro
 // Load reads a transaction for the current folders; see LoadAt.
 func (r *Reverter) Load(ctx context.Context, id string) (*Txn, error) {
 	t, err := Load(ctx, r.Journal, id)
-	if err != nil || r.Named == nil {
+	if err != nil {
 		return t, err
 	}
-	named, err := r.Named(ctx, t.Session)
+	named, err := r.named(ctx, t.Session)
 	if err != nil || len(named) == 0 {
 		return t, err
 	}
 	return LoadAt(ctx, r.Journal, id, named)
 }
 
+// named returns the folders of a session that a person named in place of the
+// recorded ones.
+func (r *Reverter) named(ctx context.Context, session string) ([]record.Root, error) {
+	if r.Named == nil {
+		return nil, nil
+	}
+	return r.Named(ctx, session)
+}
+
 // applyLink folds the stream of a transaction that reverted or redid this one.
 func (t *Txn) applyLink(ctx context.Context, j journal.Journal, link string) error {
 	t.away = false
-	err := t.read(ctx, j, link, func(e record.Entry, r record.Record) error {
+	err := t.readLink(ctx, j, link)
+	if !t.away {
+		t.RevertedBy = append(t.RevertedBy, link)
+	}
+	return err
+}
+
+// readLink folds what was not read yet of the stream of the newest link.
+func (t *Txn) readLink(ctx context.Context, j journal.Journal, link string) error {
+	return t.read(ctx, j, journal.Query{Txn: link, After: t.seen.link}, &t.seen.link, func(e record.Entry, r record.Record) error {
 		if b, ok := r.Body.(*record.Begun); ok {
 			here, err := t.isHere(ctx, j, b.Roots)
 			if err != nil {
 				return err
+			}
+			if t.part != nil && (!here || b.Redoes != "") {
+				return errReadAgain
 			}
 			if t.away = !here; t.away {
 				t.Elsewhere = append(t.Elsewhere, RemainsElsewhere{Txn: link, Redoes: b.Redoes != "", Roots: b.Roots})
@@ -83,10 +104,6 @@ func (t *Txn) applyLink(ctx context.Context, j journal.Journal, link string) err
 		}
 		return t.applyReversal(e, r)
 	})
-	if !t.away {
-		t.RevertedBy = append(t.RevertedBy, link)
-	}
-	return err
 }
 
 // isHere reports whether named folders, together with the recorded ones, are
@@ -197,7 +214,7 @@ func (r *Reverter) revertElsewhere(ctx context.Context, t *Txn, how Options) (Re
 	dropped, err := r.endElsewhere(ctx, t, how)
 	rep := Report{Txn: t.ID, Items: dropped}
 	if err == nil {
-		t, err = r.Load(ctx, t.ID)
+		t, err = r.latest(ctx, t)
 	}
 	if err != nil {
 		return rep, err

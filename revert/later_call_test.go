@@ -136,3 +136,21 @@ func TestMemoryStopsReading(t *testing.T) {
 	}
 	require.Equal(t, 2, n)
 }
+
+// TestLaterCallBeforeTheClaim changes a resource after a revert looked for later
+// calls, and before the revert claims its transaction. The revert looks again.
+func TestLaterCallBeforeTheClaim(t *testing.T) {
+	l := newTestEnv(t)
+	first := l.txn()
+	call := l.put(first, write{"n", 7})
+	l.end(first)
+	l.at("journal.append.begun.reverted_by", func() {
+		second := l.txn()
+		l.put(second, write{"n", nil})
+		l.end(second)
+	})
+	rep, err := l.reverter.Revert(t.Context(), call, revert.Options{})
+	require.NoError(t, err)
+	require.Equal(t, effect.Conflict, rep.Items[0].Outcome, "a later call removed it")
+	require.Equal(t, revert.TxnRevertedPartial, rep.State)
+}

@@ -19,7 +19,7 @@ import (
 // in other folders, as it is.
 func (r *Reverter) unfinished(ctx context.Context, t *Txn) (rec Recorder, found *Txn, err error) {
 	n := len(t.links)
-	if n == 0 {
+	if n == 0 || t.seen.linkEnded { // which is final
 		return rec, nil, nil
 	}
 	last, err := r.Load(ctx, t.links[n-1])
@@ -77,5 +77,5 @@ func (r *Reverter) endLink(ctx context.Context, rec Recorder, link, t *Txn) (*Tx
 	if err := rec.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true}); err != nil {
 		return t, err
 	}
-	return r.Load(ctx, t.ID)
+	return r.latest(ctx, t)
 }

@@ -24,7 +24,7 @@ func (r *Reverter) modeFor(ctx context.Context, t *Txn, c *Call) (revertMode, er
 	others := scope{upon: map[string][]dependentNote{}}
 	if t.End != "" { // until then no other transaction changed what it had claimed
 		var err error
-		if others, err = r.othersOn(ctx, t, []*Call{c}, false); err != nil {
+		if others, err = r.othersOn(ctx, t, []*Call{c}, false, newSeenChanges()); err != nil {
 			return m, err
 		}
 		others.upon, calls = map[string][]dependentNote{}, slices.Concat(calls, others.calls)
@@ -80,7 +80,7 @@ func (r *Reverter) neighbors(ctx context.Context, t *Txn, calls []*Call) (out ne
 	if first == 0 {
 		return out, nil
 	}
-	others, err := r.othersOn(ctx, t, calls, false)
+	others, err := r.othersOn(ctx, t, calls, false, newSeenChanges())
 	if err != nil {
 		return out, err
 	}

@@ -23,7 +23,7 @@ var ErrInFlight = errors.New("the transaction has in-flight calls; run recover f
 // effects outside handles. The report's State is the current state of the
 // transaction.
 func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report, error) {
-	t, how, err := r.find(ctx, id, how)
+	t, how, err := r.find(ctx, id, how, r.loadAll)
 	if err != nil {
 		return Report{}, err
 	}
@@ -32,7 +32,7 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report,
 	} else if len(t.InFlight()) > 0 {
 		return Report{}, fmt.Errorf("transaction %s: %w", t.ID, ErrInFlight)
 	}
-	s, err := r.scope(ctx, t, how, nil)
+	s, err := r.scope(ctx, t, how, nil, newSeenChanges())
 	if err != nil {
 		return Report{}, err
 	}

@@ -263,8 +263,8 @@ func (r *Reverter) settleCalls(ctx context.Context, rec Recorder, t *Txn) error 
 	if _, err := r.settle(ctx, rec, t); err != nil {
 		return err
 	}
-	fresh, err := r.Load(ctx, t.ID)
-	if err == nil {
+	fresh, err := r.latest(ctx, t)
+	if err == nil && fresh != t {
 		*t = *fresh
 	}
 	return err

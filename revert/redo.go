@@ -70,10 +70,12 @@ func (r *Reverter) redoable(ctx context.Context, id string) (subjects []*Txn, on
 		}
 		only, ids = id, t.subjects()
 	}
-	for _, id := range ids {
-		s, err := r.Load(ctx, id)
-		if err != nil {
-			return nil, "", err
+	for _, subject := range ids {
+		s := t
+		if subject != id {
+			if s, err = r.Load(ctx, subject); err != nil {
+				return nil, "", err
+			}
 		}
 		if err := s.checkHere(only); err != nil {
 			return nil, "", err
@@ -163,10 +165,10 @@ func (r *Reverter) reachable(ctx context.Context, txns ...*Txn) error {
 	return nil
 }
 
-// reload reads transactions anew, in place.
+// reload looks at transactions again, in place.
 func (r *Reverter) reload(ctx context.Context, txns []*Txn) error {
 	for i, t := range txns {
-		fresh, err := r.Load(ctx, t.ID)
+		fresh, err := r.latest(ctx, t)
 		if err != nil {
 			return err
 		}

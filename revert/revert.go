@@ -122,7 +122,7 @@ func (r *Reverter) Revert(ctx context.Context, id string, how Options) (Report, 
 	if how.Force && how.By == "" {
 		return Report{}, errors.New("a forced revert needs Options.By: the record names who overwrote")
 	}
-	t, how, err := r.find(ctx, id, how)
+	t, how, err := r.find(ctx, id, how, r.loadCalls)
 	if err != nil {
 		return Report{}, err
 	}
@@ -132,7 +132,7 @@ func (r *Reverter) Revert(ctx context.Context, id string, how Options) (Report, 
 		return Report{}, err
 	}
 	defer leave()
-	if t, err = r.Load(ctx, id); err != nil {
+	if t, err = r.latest(ctx, t); err != nil { // again, now that no other goroutine works on it
 		return Report{}, err
 	}
 	if t.End != "" {
@@ -147,13 +147,20 @@ func (r *Reverter) Revert(ctx context.Context, id string, how Options) (Report, 
 	return r.abort(ctx, t, how)
 }
 
-// find finds the transaction to revert.
-func (r *Reverter) find(ctx context.Context, id string, how Options) (*Txn, Options, error) {
-	t, err := r.Load(ctx, id)
+// find finds the transaction to revert, and reads it with load: as far as the
+// revert of how.Calls needs it, or all.
+func (r *Reverter) find(ctx context.Context, id string, how Options, load func(ctx context.Context, id string, calls []string) (*Txn, error)) (*Txn, Options, error) {
+	t, err := load(ctx, id, how.Calls)
 	if errors.Is(err, journal.ErrNotFound) {
-		var c *Call
-		if t, c, err = LoadCall(ctx, r.Journal, id); err == nil {
-			how.Calls = []string{c.Ref.Call}
+		var txn string
+		if txn, err = TxnOf(ctx, r.Journal, id); err == nil {
+			t, err = load(ctx, txn, []string{id})
+		}
+		if err == nil {
+			how.Calls = []string{id}
+			if _, ok := t.Call(id); !ok { // it is a revert
+				err = journal.ErrNotFound
+			}
 		}
 	}
 	if errors.Is(err, journal.ErrNotFound) {
@@ -181,7 +188,7 @@ func (r *Reverter) find(ctx context.Context, id string, how Options) (*Txn, Opti
 	if err != nil {
 		return nil, how, err
 	}
-	return r.find(ctx, about, how)
+	return r.find(ctx, about, how, load)
 }
 
 // revertTxn reverts calls of an ended transaction in a revert transaction: the
@@ -192,17 +199,15 @@ func (r *Reverter) revertTxn(ctx context.Context, t *Txn, how Options) (Report, 
 	if err != nil {
 		return rep, err
 	}
-	s, err := r.scope(ctx, t, how, nil)
+	seen := newSeenChanges()
+	s, err := r.scope(ctx, t, how, nil, seen)
 	if err != nil {
 		return Report{Txn: t.ID}, err
 	}
 	m := how.mode("revert")
 	if link.Txn() == "" {
-		if items := m.allRefused(ctx, s.calls); len(items) > 0 { // nothing is reverted, and the journal records nothing
-			return Report{Txn: t.ID, State: t.State(), Items: items}, r.barrier(ctx)
-		}
-		if len(s.calls) == 0 {
-			return Report{Txn: t.ID, State: t.State(), Items: []ResourceResult{}}, r.barrier(ctx)
+		if items := m.allRefused(ctx, s.calls); len(items) > 0 || len(s.calls) == 0 { // nothing is reverted, and the journal records nothing
+			return r.unchanged(ctx, t, append([]ResourceResult{}, items...))
 		}
 		if allErased(s.calls) {
 			return Report{Txn: t.ID, State: t.State(), Items: []ResourceResult{}}, errErasedTxn(t, s.calls[0])
@@ -216,8 +221,8 @@ func (r *Reverter) revertTxn(ctx context.Context, t *Txn, how Options) (Report, 
 		}
 	}
 	// Another process may have been faster, before the claims were ours.
-	if t, err = r.Load(ctx, t.ID); err == nil {
-		s, err = r.scope(ctx, t, how, &link)
+	if t, err = r.latest(ctx, t); err == nil {
+		s, err = r.scope(ctx, t, how, &link, seen)
 	}
 	rep.RevertTxn = link.Txn()
 	if err != nil {
@@ -236,10 +241,20 @@ func (r *Reverter) revertTxn(ctx context.Context, t *Txn, how Options) (Report, 
 	if err := link.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: true}); err != nil {
 		return rep, err
 	}
-	if t, err = r.Load(ctx, t.ID); err == nil { // its state can differ from that of these calls
-		rep.State = t.State()
+	if t, err = r.latest(ctx, t); err == nil { // its state can differ from that of these calls
+		rep.State, err = r.stateOf(ctx, t)
 	}
 	return rep, err
+}
+
+// unchanged is the end of a revert that reverts nothing.
+func (r *Reverter) unchanged(ctx context.Context, t *Txn, items []ResourceResult) (Report, error) {
+	rep := Report{Txn: t.ID, Items: items}
+	var err error
+	if rep.State, err = r.stateOf(ctx, t); err != nil {
+		return rep, err
+	}
+	return rep, r.barrier(ctx)
 }
 
 // barrier makes durable what was read. Its writer may have died before its

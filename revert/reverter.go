@@ -76,7 +76,7 @@ func RevertKey(key string) string { return string(canon.Sum("remit/revert-key/v1
 // owns. If only some of its calls are reverted, it stays open. The caller makes
 // sure that none of its calls is running.
 func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, error) {
-	t, how, err := r.find(ctx, id, how)
+	t, how, err := r.find(ctx, id, how, r.loadAll)
 	if err != nil {
 		return Report{}, err
 	}
@@ -85,7 +85,7 @@ func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, e
 		return Report{}, err
 	}
 	defer leave()
-	if t, err = r.Load(ctx, t.ID); err != nil { // read again, now that no other goroutine works on it
+	if t, err = r.latest(ctx, t); err != nil { // read again, now that no other goroutine works on it
 		return Report{}, err
 	}
 	if t.End != "" || t.Owner != r.Journal.Owner() {
@@ -161,13 +161,9 @@ func (r *Reverter) RevertCall(ctx context.Context, rec Recorder, call, cause str
 	if err := rec.Flush(ctx); err != nil {
 		return nil, err
 	}
-	t, err := r.Load(ctx, rec.Txn())
+	c, err := r.loadCall(ctx, rec.Txn(), call)
 	if err != nil {
 		return nil, err
-	}
-	c, ok := t.Call(call)
-	if !ok {
-		return nil, fmt.Errorf("call %s: %w", call, journal.ErrNotFound)
 	}
 	w, err := r.EnvironmentFor(ctx, c.Session)
 	if err != nil {
@@ -287,7 +283,7 @@ func (r *Reverter) adopt(ctx context.Context, t *Txn) (*Txn, error) {
 		return nil, err
 	}
 	r.adoptedFor(t.ID, ownership{})
-	return r.Load(ctx, t.ID)
+	return r.latest(ctx, t)
 }
 
 func (r *Reverter) adoptedFor(txn string, a ownership) {

@@ -66,13 +66,14 @@ func (t *Txn) only(ids []string) []*Call {
 }
 
 // scope finds what a revert of an ended transaction removes. Once its link has
-// begun, it includes only transactions that name the link.
-func (r *Reverter) scope(ctx context.Context, t *Txn, how Options, link *Recorder) (scope, error) {
+// begun, it includes only transactions that name the link. It looks only at what
+// is new since the look that seen is of.
+func (r *Reverter) scope(ctx context.Context, t *Txn, how Options, link *Recorder, seen *seenChanges) (scope, error) {
 	s := scope{calls: t.EffectiveCalls(), txns: map[string]*Txn{t.ID: t}, upon: map[string][]dependentNote{}}
 	if len(how.Calls) > 0 {
 		s.calls = t.only(how.Calls)
 	}
-	others, err := r.othersOn(ctx, t, s.calls, how.Cascade)
+	others, err := r.othersOn(ctx, t, s.calls, how.Cascade, seen)
 	if err != nil {
 		return s, err
 	}
@@ -137,13 +138,13 @@ func (s *scope) addStaying(c *Call, t *Txn) {
 // effects may remain, they were recorded after the first change of calls, and
 // their resources overlap those of calls. With deep it also finds calls that
 // overlap the found ones, repeatedly. It may find others besides.
-func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call, deep bool) (scope, error) {
+func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call, deep bool, seen *seenChanges) (scope, error) {
 	out := scope{txns: map[string]*Txn{}}
 	first := firstChange(calls)
 	if first == 0 {
 		return out, nil
 	}
-	look := changeScan{of: t.ID, seen: map[string]bool{}, same: sameNamespace{r: r, as: t.Session, namespaces: map[string]string{}}}
+	look := changeScan{of: t.ID, before: seen, seen: map[string]bool{}, same: sameNamespace{r: r, as: t.Session, namespaces: map[string]string{}}}
 	for {
 		about, known := queryTexts(slices.Concat(calls, out.calls))
 		before := len(out.calls)
@@ -156,35 +157,36 @@ func (r *Reverter) othersOn(ctx context.Context, t *Txn, calls []*Call, deep boo
 
 // changeScan iterates over changes, each call once.
 type changeScan struct {
-	of   string // the transaction whose calls are known
-	seen map[string]bool
-	same sameNamespace
+	of     string // the transaction whose calls are known
+	before *seenChanges
+	seen   map[string]bool
+	same   sameNamespace
 }
 
 func (l changeScan) from(ctx context.Context, q journal.Query, out *scope) error {
-	j := l.same.r.Journal
-	for e, err := range j.Entries(ctx, q) {
-		if err != nil {
-			return err
-		}
-		if e.Header.Txn == l.of || l.seen[e.Header.Call] {
+	found, err := l.before.find(ctx, l.same.r.Journal, q)
+	if err != nil {
+		return err
+	}
+	for _, h := range found {
+		if h.Txn == l.of || l.seen[h.Call] {
 			continue
 		}
-		l.seen[e.Header.Call] = true
-		if ok, err := l.same.has(ctx, e.Header.Session); err != nil {
+		l.seen[h.Call] = true
+		if ok, err := l.same.has(ctx, h.Session); err != nil {
 			return err
 		} else if !ok {
 			continue
 		}
-		other, ok := out.txns[e.Header.Txn]
+		other, ok := out.txns[h.Txn]
 		if !ok {
-			if other, err = l.same.r.Load(ctx, e.Header.Txn); err != nil {
+			if other, err = l.before.txn(ctx, l.same.r, h.Txn); err != nil {
 				return err
 			}
 			out.txns[other.ID] = other
 		}
 		// A tool's changes that reverted a call belong to that revert.
-		if c, known := other.Call(e.Header.Call); known && c.HasEffects() && other.Reverts+other.Redoes == "" {
+		if c, known := other.Call(h.Call); known && c.HasEffects() && other.Reverts+other.Redoes == "" {
 			out.calls = append(out.calls, c)
 		}
 	}

@@ -2,7 +2,6 @@ package revert
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
-	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -227,8 +225,10 @@ type Txn struct {
 	gone        map[string]int64     // by call ID, position of an erased body without an erased record yet
 	erasedCalls map[string]bool      // by call ID: erased, as records say
 
-	away   bool // the stream that is read worked in other folders
-	erased bool // an erased body was read
+	away   bool     // the stream that is read worked in other folders
+	erased bool     // an erased body was read
+	seen   seen     // how far its streams were read
+	part   *txnPart // set: only some of its calls were read
 }
 
 // Savepoint is a savepoint before the call with index At.
@@ -242,8 +242,10 @@ type Savepoint struct {
 // did not complete what was requested. If one call of two was reverted as
 // requested, the transaction is committed, and the call says that it was
 // reverted.
-func (t *Txn) State() TxnState {
-	left := t.EffectiveCalls()
+func (t *Txn) State() TxnState { return t.state(t.EffectiveCalls()) }
+
+// state is State for given effective calls.
+func (t *Txn) state(left []*Call) TxnState {
 	switch {
 	case t.End == "":
 		return TxnOpen
@@ -302,107 +304,6 @@ func (t *Txn) InFlight() []*Call {
 func (t *Txn) Call(id string) (*Call, bool) {
 	c, ok := t.byID[id]
 	return c, ok
-}
-
-// Load reads one transaction, with the effects of revert transactions on its
-// calls in the recorded folders of its session.
-func Load(ctx context.Context, j journal.Journal, id string) (*Txn, error) {
-	return loadWhole(ctx, j, id, nil)
-}
-
-func loadWhole(ctx context.Context, j journal.Journal, id string, named []record.Root) (*Txn, error) {
-	if id == "" {
-		return nil, fmt.Errorf("the empty transaction id: %w", journal.ErrNotFound)
-	}
-	t, torn, err := load(ctx, j, id, named)
-	// A read can return an erased record as it was before or after the erasure.
-	// It is consistent if nothing was erased during the read.
-	for last := int64(-1); torn; {
-		newest, failed := newestErasure(ctx, j)
-		if failed != nil {
-			return nil, failed
-		}
-		if torn = newest != last; torn {
-			last = newest
-			t, _, err = load(ctx, j, id, named)
-		}
-	}
-	return t, err
-}
-
-// newestErasure returns the position of the newest record of an erasure, or 0
-// if there is none.
-func newestErasure(ctx context.Context, j journal.Journal) (pos int64, err error) {
-	for e, err := range j.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindErased}, Newest: true, Limit: 1}) {
-		return e.Pos, err
-	}
-	return 0, nil
-}
-
-// load reads a transaction once, and reports whether something of it is erased.
-func load(ctx context.Context, j journal.Journal, id string, named []record.Root) (_ *Txn, erased bool, err error) {
-	t := &Txn{ID: id, Named: named, byID: map[string]*Call{}, reversals: map[string]*Reversal{}, gone: map[string]int64{}, erasedCalls: map[string]bool{}}
-	if err := t.read(ctx, j, id, t.apply); err != nil {
-		return nil, t.erased, err
-	}
-	if t.Owner == "" {
-		return nil, false, fmt.Errorf("transaction %s: %w", id, journal.ErrNotFound)
-	}
-	for call, pos := range t.gone {
-		return nil, true, fmt.Errorf("%w: entry %d: the body of a record of call %s is gone, and no record says who erased it", record.ErrDamaged, pos, call)
-	}
-	for _, undo := range t.links {
-		if err := t.applyLink(ctx, j, undo); err != nil {
-			return nil, t.erased, err
-		}
-	}
-	return t, t.erased, nil
-}
-
-// LoadCall reads one call and its transaction.
-func LoadCall(ctx context.Context, j journal.Journal, id string) (*Txn, *Call, error) {
-	if id == "" {
-		return nil, nil, fmt.Errorf("the empty call id: %w", journal.ErrNotFound)
-	}
-	for e, err := range j.Entries(ctx, journal.Query{Call: id}) {
-		if err != nil {
-			return nil, nil, err
-		}
-		if e.Header.Txn == "" {
-			continue // labels from a result belong to the session
-		}
-		t, err := Load(ctx, j, e.Header.Txn)
-		if err != nil {
-			return nil, nil, err
-		}
-		if c, ok := t.Call(id); ok {
-			return t, c, nil
-		}
-	}
-	return nil, nil, fmt.Errorf("call %s: %w", id, journal.ErrNotFound)
-}
-
-func (t *Txn) read(ctx context.Context, j journal.Journal, txn string, apply func(record.Entry, record.Record) error) error {
-	for e, err := range j.Entries(ctx, journal.Query{Txn: txn}) {
-		if err != nil {
-			return err
-		}
-		if e.Erased != "" {
-			t.erased = true
-			if err := t.applyGone(e); err != nil {
-				return fmt.Errorf("%w: entry %d: %w", record.ErrDamaged, e.Pos, err)
-			}
-			continue
-		}
-		r, err := record.Unseal(e)
-		if err != nil {
-			return err
-		}
-		if err := apply(e, r); err != nil {
-			return fmt.Errorf("%w: entry %d: %w", record.ErrDamaged, e.Pos, err)
-		}
-	}
-	return nil
 }
 
 // apply folds one record of the transaction's own stream into t.
@@ -487,6 +388,7 @@ func (t *Txn) applyReversal(e record.Entry, r record.Record) error {
 		t.redone = false // until it has ended: its process may have died half-way
 		t.byRedo, t.halfway = t.redoing, true
 	case *record.Committed:
+		t.seen.linkEnded = true
 		if t.away {
 			return nil
 		}
@@ -500,7 +402,7 @@ func (t *Txn) applyReversal(e record.Entry, r record.Record) error {
 			t.reversals[r.Call] = &Reversal{} // a call of the transaction that this one reverts
 			return nil
 		}
-		c, ok := t.byID[b.Of.Call]
+		c, ok := t.target(b.Of.Call)
 		if !ok {
 			return fmt.Errorf("reverting call %s, which the journal does not have", b.Of.Call)
 		}
@@ -524,7 +426,7 @@ func (t *Txn) applyReversal(e record.Entry, r record.Record) error {
 			return fmt.Errorf("call %s reverted without reverting", b.Of.Call)
 		}
 		u.Reverted = b
-		c := t.byID[b.Of.Call]
+		c, _ := t.target(b.Of.Call)
 		switch {
 		case t.away: // only the tool's changes outside the folders count everywhere
 		case u.Reverting.Cause == causeRedo:
