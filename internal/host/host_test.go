@@ -69,6 +69,19 @@ func TestNewIDForm(t *testing.T) {
 	require.Len(t, letters, 32)
 }
 
+// TestNewIDsOfOneTimeAreNeighbors: an index writes fewer pages for them.
+func TestNewIDsOfOneTimeAreNeighbors(t *testing.T) {
+	h := hosttest.New(1)
+	first, second := host.NewID(h, "t_"), host.NewID(h, "t_")
+	require.Equal(t, first[:6], second[:6])
+	require.NotEqual(t, first[6:], second[6:])
+	h.Advance(time.Second)
+	later := host.NewID(h, "t_")
+	require.NotEqual(t, first[:6], later[:6])
+	h.Advance(time.Second / 64 << 20)
+	require.Equal(t, later[:5], host.NewID(h, "t_")[:5], "the time begins again")
+}
+
 func Example() {
 	h := host.Real()
 	lock := host.NewLock(h, "counter")

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"time"
+
 	"strings"
 
 	"github.com/remit-dev/remit/internal/host"
@@ -23,7 +25,11 @@ type State struct {
 
 // ID returns a new ID for a state's record. It names the tool, so that an
 // erased record still identifies its tool.
-func (s State) ID(h interface{ Random(p []byte) }) string {
+func (s State) ID(h interface {
+	Now() time.Time
+	Random(p []byte)
+},
+) string {
 	return host.NewID(h, statePrefix+s.Tool+"_")
 }
 

@@ -11,16 +11,22 @@ import (
 // transaction of this writer: they have the next keys. Inside a writing
 // transaction the writer then stays current until the end.
 func (w *writer) catchUp() error {
+	var version int64
+	if _, err := w.find(stmtVersion, &version); err != nil || w.current && version == w.version {
+		return err
+	}
+	w.version = version
 	var indexed, last batchKey
 	var tabled, claimed int64
 	err := w.stmts[stmtState].QueryRowContext(context.Background()).Scan(&indexed, &tabled, &last, &claimed)
-	if err != nil || w.current && indexed == w.indexed && last == w.last && claimed == w.claimed && tabled == w.tabled {
+	if err != nil {
+		w.current = false
 		return err
 	}
 	from := w.last
 	//mutant:check
 	if !w.current || indexed != w.indexed || tabled != w.tabled {
-		from, w.indexed, w.later = indexed, indexed, unindexed{}
+		from, w.indexed, w.later, w.open = indexed, indexed, unindexed{}, nil
 		w.claimed, w.tabled = tabled, tabled
 	}
 	w.current = false // unless all of it can be read

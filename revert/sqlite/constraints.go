@@ -63,15 +63,31 @@ func (t txnState) open() bool { return t.exists && !t.ended }
 // table.
 func (w *writer) txn(id string) (t txnState, err error) {
 	newer := w.later.ledger.txns[id]
-	if newer == nil || newer.owner == "" {
-		if t.exists, err = w.findAll(stmtTxn, []any{id}, &t.owner, &t.ended); err != nil || newer == nil {
+	if newer != nil && newer.owner != "" {
+		return txnState{exists: true, ended: newer.ended, owner: newer.owner}, nil
+	}
+	if t.owner, t.exists = w.open[id]; !t.exists {
+		if t.exists, err = w.findAll(stmtTxn, []any{id}, &t.owner, &t.ended); err != nil {
 			return t, err
 		}
-		t.ended = t.ended || newer.ended
-		return t, nil
+		if t.open() {
+			w.keepOpen(id, t.owner)
+		}
 	}
-	return txnState{exists: true, ended: newer.ended, owner: newer.owner}, nil
+	t.ended = t.ended || newer != nil && newer.ended
+	return t, nil
 }
+
+// keepOpen remembers what the table says of an open transaction.
+func (w *writer) keepOpen(id, owner string) {
+	if w.open == nil || len(w.open) >= maxOpen {
+		w.open = map[string]string{}
+	}
+	w.open[id] = owner
+}
+
+// maxOpen bounds the memory for open transactions.
+const maxOpen = 4096
 
 func (w *writer) mayClaim(b journal.Batch) (refused, err error) {
 	for _, resource := range b.Claims {

@@ -9,10 +9,12 @@ import (
 )
 
 // The derived tables follow when so many batches, or bytes of them, are not in
-// them. A process that opens the journal reads that much.
+// them: batches that follow each other share pages there. A process that opens
+// the journal reads that much, if no other one has closed it before.
 const (
-	indexBatches = 128
-	indexBytes   = 1 << 17
+	indexBatches = 512
+	indexBytes   = 1 << 19
+	indexAtClose = 32
 )
 
 // placesAtOnce is the number of rows that one statement stores.
@@ -68,6 +70,14 @@ func (j *Journal) index(w *writer) {
 	}
 }
 
+// indexAtClose spares the next opening to read what this one wrote. It waits for
+// nobody.
+func (j *Journal) indexAtClose() {
+	if w := j.writer; w != nil && w.current && w.later.batches >= indexAtClose && j.failed.Load() == nil && w.setSync(false) == nil {
+		_ = w.index() // otherwise a later append does it
+	}
+}
+
 func (w *writer) index() error {
 	if err := w.begin(); err != nil {
 		return err
@@ -85,6 +95,13 @@ func (w *writer) index() error {
 	}
 	if _, err := w.run(stmtCommit); err != nil {
 		return err
+	}
+	for id, t := range w.later.ledger.txns {
+		if t.ended {
+			delete(w.open, id)
+		} else if t.owner != "" {
+			w.keepOpen(id, t.owner)
+		}
 	}
 	w.indexed, w.tabled, w.later = w.last, w.claimed, unindexed{}
 	return nil

@@ -89,6 +89,7 @@ func (j *Journal) Close() error {
 	}
 	j.queue.drain()
 	var errs []error
+	j.indexAtClose()
 	if j.writer != nil {
 		errs = append(errs, j.writer.close())
 	}

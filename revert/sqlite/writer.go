@@ -18,6 +18,7 @@ import (
 // The statements of the writer, in the order of its stmts.
 const (
 	stmtBatch = iota
+	stmtVersion
 	stmtState
 	stmtLast
 	stmtBatchOf
@@ -52,6 +53,7 @@ func statements() [stmtCount]string {
 	const places = "INSERT INTO places (name, key, kinds) VALUES (?, ?, ?)"
 	return [stmtCount]string{
 		stmtBatch:        "INSERT INTO batches (key, n, data) VALUES (?, ?, ?)",
+		stmtVersion:      "PRAGMA data_version",
 		stmtState:        "SELECT indexed, claimed, coalesce((SELECT max(key) FROM batches), 0), coalesce((SELECT max(id) FROM new_claims), claimed) FROM state",
 		stmtLast:         lastBatch,
 		stmtBatchOf:      batchBefore,
@@ -98,14 +100,16 @@ type writer struct {
 	synced  bool // commits are synced
 
 	// What is stored, as of the batch last; see catchUp.
-	current bool // it was read
+	current bool  // it was read
+	version int64 // SQLite's number of the commits of others, when it was read
 	last    batchKey
 	count   int64 // entries of that batch
 	tree    journal.Tree
-	claimed int64     // the last claim
-	indexed batchKey  // the derived tables have the batches up to here,
-	tabled  int64     // the claims up to here,
-	later   unindexed // and these do not
+	claimed int64             // the last claim
+	indexed batchKey          // the derived tables have the batches up to here,
+	tabled  int64             // the claims up to here,
+	later   unindexed         // and these do not
+	open    map[string]string // owners of open transactions that the derived tables have, as far as they were read
 }
 
 func newWriter(ctx context.Context, j *Journal) (*writer, error) {
