@@ -27,6 +27,9 @@ type planStep struct {
 // version, it exchanges them back.
 func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
 	one := []*planStep{s.newPlanStep(step)}
+	if w := one[0].swap; w != nil {
+		defer w.pinFolder()()
+	}
 	times := spansOf(ctx, one)
 	one[0].begin(ctx, keep)
 	one[0].run(ctx)
@@ -184,6 +187,7 @@ func (t *planStep) begin(ctx context.Context, keep journal.ContentStore) {
 		return
 	}
 	w := t.swap
+	defer w.pinFolder()()
 	if t.err = w.straight(ctx, w.target); t.err != nil {
 		return
 	}

@@ -53,7 +53,12 @@ func (w *folderWalker) at(name string, act func(from int, rest string) error) er
 }
 
 func (w *folderWalker) with(name string, flags int, act func(fd int) error) error {
-	return w.at(name, func(from int, rest string) error { return w.withAt(from, rest, flags, act) })
+	return w.at(name, func(from int, rest string) error {
+		if rest == "." && flags == toPin {
+			return act(from) // it is pinned already
+		}
+		return w.withAt(from, rest, flags, act)
+	})
 }
 
 func (w *folderWalker) open(name string, flags int) (fd int, err error) {

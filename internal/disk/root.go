@@ -165,6 +165,15 @@ type FolderPinner interface {
 	PinFolder(name string) (Root, error)
 }
 
+// Reopener is a Root that can open a file that it has described, without
+// another description of the name.
+type Reopener interface {
+	// Reopen is Open for the regular file that Lstat has just described. If the
+	// name leads to another file by now, or the file has another size or time,
+	// it returns ErrBusy. For another type it returns ErrType.
+	Reopen(name string, was Info) (OpenMetadata, error)
+}
+
 // OpenMetadata is the part of Root that some files offer for their own inode,
 // under whatever name it is: without another walk, and without the question
 // whether the name still leads to it. The methods do what those of Root do.

@@ -91,6 +91,30 @@ func (r *linuxRoot) Open(name string) (File, error) {
 	return &openFile{fd: fd, name: name, holes: r.features.SyncAll}, nil
 }
 
+// Reopen implements Reopener. The caller has checked the type, as openRegular
+// does.
+func (r *linuxRoot) Reopen(name string, was Info) (OpenMetadata, error) {
+	if err := CheckPath(name); err != nil {
+		return nil, pathError("open", name, err)
+	}
+	if was.Type != TypeFile {
+		return nil, pathError("open", name, ErrType)
+	}
+	fd, err := r.walk.open(name, toRead|unix.O_NOFOLLOW)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	is, err := statOf(fd)
+	if err == nil && (is.Inode != was.Inode || is.Device != was.Device || is.Size != was.Size || !is.Mtime.Equal(was.Mtime)) {
+		err = ErrBusy
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, pathError("open", name, err)
+	}
+	return &openFile{fd: fd, name: name, holes: r.features.SyncAll}, nil
+}
+
 // openRegular checks the file before it opens it, since opening can have
 // effects: wake the writer of a FIFO, rewind a tape. It checks the target of a
 // final link only afterwards.
@@ -256,14 +280,22 @@ func (r *linuxRoot) Identity() Identity { return r.identity }
 
 // Path asks the kernel, which follows a moved directory.
 func (r *linuxRoot) Path() (path string, err error) {
-	err = r.pinned(".", func(pin int, _ Info) error {
-		path, err = os.Readlink(procPath(pin))
+	err = r.walk.folder(".", func(self int) error {
+		path, err = os.Readlink(procPath(self))
 		return err
 	})
 	if err != nil {
 		return "", pathError("path", ".", err)
 	}
-	return stillThere(path, r.identity)
+	var raw unix.Stat_t
+	err = unix.Stat(path, &raw)
+	if err == nil && !r.identity.Is(Identity{Device: raw.Dev, Inode: raw.Ino}) {
+		err = ErrEscape
+	}
+	if err != nil {
+		return "", pathError("path", path, err)
+	}
+	return path, nil
 }
 
 func (r *linuxRoot) Self() Self { return r.self }
