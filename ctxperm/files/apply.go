@@ -181,7 +181,8 @@ func (s scheme) newPlanStep(step effect.Step) *planStep {
 func (t *planStep) makesDir() bool { return t.inv.Will != nil && t.inv.Will.Type == typeDir }
 
 // begin checks whether the planned version is still there, and finds what
-// restores the version before the call.
+// restores the version before the call. The exchange finds a change by another
+// process too, but only after others could see the restored version.
 func (t *planStep) begin(ctx context.Context, keep journal.ContentStore) {
 	if t.err != nil {
 		return

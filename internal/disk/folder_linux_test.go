@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/disk/disktest"
@@ -151,4 +152,58 @@ func TestMetadataOfAnOpenFile(t *testing.T) {
 		require.NoError(t, f.Close())
 		require.NoError(t, own.TryLease())
 	}
+}
+
+// TestReopen checks that only the described file is opened.
+func TestReopen(t *testing.T) {
+	eachWalker(t, func(t *testing.T, open func(*testing.T, string) disk.Root) {
+		dir := t.TempDir()
+		r := open(t, dir)
+		again, ok := r.(disk.Reopener)
+		require.True(t, ok)
+		path := filepath.Join(dir, "file")
+		require.NoError(t, os.WriteFile(path, []byte("text"), 0o600))
+		was, err := r.Lstat("file")
+		require.NoError(t, err)
+		f, err := again.Reopen("file", was)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+
+		longer, touched := was, was
+		longer.Size++
+		touched.Mtime = was.Mtime.Add(1)
+		for _, other := range []disk.Info{longer, touched} {
+			_, err = again.Reopen("file", other)
+			require.ErrorIs(t, err, disk.ErrBusy)
+		}
+		require.NoError(t, os.Rename(path, path+"2"))
+		_, err = again.Reopen("file", was)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.NoError(t, os.WriteFile(path, []byte("text"), 0o600))
+		require.NoError(t, os.Chtimes(path, was.Mtime, was.Mtime))
+		_, err = again.Reopen("file", was)
+		require.ErrorIs(t, err, disk.ErrBusy, "another file has its name, size and time")
+		require.NoError(t, os.Remove(path))
+		require.NoError(t, unix.Mkfifo(path, 0o600))
+		_, err = again.Reopen("file", was)
+		require.ErrorIs(t, err, disk.ErrBusy)
+		_, err = again.Reopen("../x", was)
+		require.ErrorIs(t, err, disk.ErrPath)
+		info, err := r.Lstat("file")
+		require.NoError(t, err)
+		_, err = again.Reopen("file", info)
+		require.ErrorIs(t, err, disk.ErrType)
+	})
+}
+
+// TestReopenFollowsNoLink checks a link to the described file in its place.
+func TestReopenFollowsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	was, err := r.Lstat("file")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink("file", filepath.Join(dir, "link")))
+	_, err = r.(disk.Reopener).Reopen("link", was)
+	require.ErrorIs(t, err, disk.ErrEscape)
 }
