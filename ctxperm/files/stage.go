@@ -114,16 +114,15 @@ func (w *swap) draftFile(ctx context.Context, img fileImage) (disk.Info, error) 
 	if err := w.setMetadata(ctx, own, img); err != nil {
 		return disk.Info{}, err
 	}
-	if !w.ahead {
-		if err := w.host.Point(ctx, "files.sync"); err != nil {
-			return disk.Info{}, err
-		}
-		//mutant:barrier
-		if err := f.Sync(); err != nil {
-			return disk.Info{}, err
-		}
+	info, err := f.Stat()
+	if err != nil || w.ahead {
+		return info, err
 	}
-	return f.Stat()
+	if err := w.host.Point(ctx, "files.sync"); err != nil {
+		return disk.Info{}, err
+	}
+	//mutant:barrier
+	return info, f.Sync()
 }
 
 // fill writes content without blocks of zeros: a sparse file stays sparse.
