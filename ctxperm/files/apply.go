@@ -27,6 +27,9 @@ type planStep struct {
 // version, it exchanges them back.
 func (s scheme) Apply(ctx context.Context, step effect.Step, keep journal.ContentStore) effect.Result {
 	one := []*planStep{s.newPlanStep(step)}
+	if w := one[0].swap; w != nil {
+		defer w.pinFolder()()
+	}
 	times := spansOf(ctx, one)
 	one[0].begin(ctx, keep)
 	one[0].run(ctx)
@@ -178,12 +181,14 @@ func (s scheme) newPlanStep(step effect.Step) *planStep {
 func (t *planStep) makesDir() bool { return t.inv.Will != nil && t.inv.Will.Type == typeDir }
 
 // begin checks whether the planned version is still there, and finds what
-// restores the version before the call.
+// restores the version before the call. The exchange finds a change by another
+// process too, but only after others could see the restored version.
 func (t *planStep) begin(ctx context.Context, keep journal.ContentStore) {
 	if t.err != nil {
 		return
 	}
 	w := t.swap
+	defer w.pinFolder()()
 	if t.err = w.straight(ctx, w.target); t.err != nil {
 		return
 	}

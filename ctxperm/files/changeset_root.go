@@ -360,7 +360,7 @@ func (w *swap) draftHardLink(ctx context.Context, img fileImage) error {
 	if err := w.host.Point(ctx, "files.link"); err != nil {
 		return err
 	}
-	if err := w.root.Link(img.hardLink, w.draft); err != nil {
+	if err := w.on().Link(img.hardLink, w.draft); err != nil {
 		return errors.Join(errNoHardLink, err)
 	}
 	now, err := w.lstat(ctx, w.draft)

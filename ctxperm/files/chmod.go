@@ -30,7 +30,7 @@ func (f *Files) Chmod(ctx context.Context, path string, bits fs.FileMode) error 
 	if info.Type == disk.TypeDir {
 		err = checkDirBits(path, bits)
 	} else {
-		_, err = f.writable(ctx, path)
+		_, err = f.site.writable(ctx, path)
 	}
 	if err != nil {
 		return err
@@ -55,17 +55,12 @@ func (f *Files) Append(ctx context.Context, path string, data []byte) error {
 		return err
 	}
 	defer p.End()
-	info, err := f.writable(ctx, path)
+	was, before, err := f.rewritable(ctx, path)
 	if err != nil {
 		return err
 	}
-	var was state
-	var before []byte
-	a := fileEdit{path: path, text: text, was: &was}
-	if info.Type != 0 {
-		if was, before, err = f.site.readWithState(ctx, path); err != nil {
-			return refused(err)
-		}
+	a := fileEdit{path: path, text: text, was: &was, asked: was.exists()}
+	if was.exists() {
 		blob, err := p.StoreContent(ctx, bytes.NewReader(before))
 		if err != nil {
 			return err

@@ -20,6 +20,23 @@
 // between. A process that dies at any point leaves a state that Scheme.Settle
 // can complete; the comment of settle has the table of cases.
 //
+// # Looks
+//
+// A change walks to the folder of its name twice: to read before the record,
+// and to perform. Meanwhile the folder stays open. If another process moves it,
+// the change moves with it, as if it came first. In the folder, each look
+// guards a race or makes a record:
+//
+//	describe the target; open it; compare           a link, a device or another file in its place
+//	take a lease, before the content is read        a program that writes to it
+//	read content and attributes; describe again     a writer or a replacement during the read
+//	all of these again on the displaced file        changes between the record and the exchange
+//	describe the draft, while it is open            which file is ours, if the exchange is reversed
+//	describe the folder                             its time, for the record
+//
+// A verification reads the file once, with the comparisons. It does not trust
+// the write: another process can have written since.
+//
 // # Many entries at once
 //
 // Move, Copy, DeleteAll and MkdirAll change several entries. They authorize

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,10 @@ type fileEdit struct {
 	path  string
 	text  string        // its resource
 	was   *state        // already read, with its content in blob; nil: read it now
+	asked bool          // whether was is of a file without a writer
 	blob  *journal.Blob // content of was; nil: not a file
 	build builder
+	first func(hostRoot) (disk.Info, error) // the first check of the path, whose result is seen; nil: none
 
 	img       *fileImage // the target, instead of build
 	removes   bool       // the path is removed
@@ -47,65 +50,94 @@ type plannedEdit struct {
 	made   bool         // a new folder
 }
 
+// editPlan is what alter does with the edits that change something.
+type editPlan struct {
+	intents []plannedEdit
+	changes []effect.Change
+	blobs   []journal.Blob
+	altered []fileEdit
+}
+
 // alter makes the inverses of all edits durable together and then performs them
 // in order. If one fails, it records those that were not begun as having had no
 // effect.
 func (f *Files) alter(ctx context.Context, p ctxperm.Permit, all ...fileEdit) error {
-	if err := f.site.joined(ctx, all); err != nil {
+	plan, err := f.intendAll(ctx, p, all)
+	if err != nil || len(plan.changes) == 0 {
 		return err
 	}
-	var intents []plannedEdit
-	var changes []effect.Change
-	var blobs []journal.Blob
-	var altered []fileEdit
+	if err := f.approveGit(ctx, p, plan.changes, plan.intents, plan.altered); err != nil {
+		return err
+	}
+	recorded, err := p.RecordChange(ctx, plan.changes, plan.blobs...)
+	if err != nil {
+		return err
+	}
+	return f.performAll(ctx, p, recorded, plan.intents)
+}
+
+// intendAll reads the current states. For a single edit it does so in one folder
+// that it keeps open meanwhile, and no longer: after it the call can wait for an
+// approval.
+func (f *Files) intendAll(ctx context.Context, p ctxperm.Permit, all []fileEdit) (editPlan, error) {
+	if len(all) == 1 {
+		var end func()
+		f, end = f.near(all[0].path)
+		defer end()
+	}
+	for i := range all {
+		if a := &all[i]; a.first != nil {
+			var err error
+			if a.seen, err = a.first(f.site); err != nil {
+				return editPlan{}, err
+			}
+		}
+	}
+	if err := f.site.joined(ctx, all); err != nil {
+		return editPlan{}, err
+	}
+	var plan editPlan
 	times := newFolders(f.site)
 	made := map[string]Version{} // directories that exist by the time they are needed
 	for _, a := range all {
 		in, err := f.intend(ctx, p, &a, made, times)
 		if err != nil {
-			return err
+			return editPlan{}, err
 		}
 		if in == nil {
 			if err := p.Claim(ctx, a.text); err != nil { // the call leaves the version that it found
-				return err
+				return editPlan{}, err
 			}
 			continue
 		}
-		intents, changes = append(intents, *in), append(changes, in.change)
+		plan.intents, plan.changes = append(plan.intents, *in), append(plan.changes, in.change)
 		if a.blob != nil {
-			blobs = append(blobs, *a.blob)
+			plan.blobs = append(plan.blobs, *a.blob)
 		}
 		a.img = &in.img
-		altered = append(altered, a)
+		plan.altered = append(plan.altered, a)
 		if delete(made, a.path); in.img.Type == typeDir {
 			made[a.path] = in.img.Version
 		}
 	}
-	if len(changes) == 0 {
-		return nil
-	}
-	if err := f.approveGit(ctx, p, changes, intents, altered); err != nil {
-		return err
-	}
-	recorded, err := p.RecordChange(ctx, changes, blobs...)
-	if err != nil {
-		return err
-	}
-	return f.performAll(ctx, p, recorded, intents)
+	return plan, nil
+}
+
+// near returns the files with the folder of a name kept open until end is
+// called.
+func (f *Files) near(name string) (near *Files, end func()) {
+	with := *f
+	with.site, end = f.site.pin(name)
+	return &with, end
 }
 
 // intend reads the current state and creates the change. It returns nil if
 // nothing changes.
 func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *fileEdit, made map[string]Version, times *folders) (*plannedEdit, error) {
-	if err := f.ready(ctx, a.path, made); err != nil {
+	f, end := f.near(a.path)
+	defer end()
+	if err := f.ready(ctx, p, a, made); err != nil {
 		return nil, err
-	}
-	if a.was == nil {
-		was, blob, err := f.capture(ctx, p, a.path)
-		if err != nil {
-			return nil, err
-		}
-		a.was, a.blob = &was, blob
 	}
 	img, err := a.build(*a.was, a.blob)
 	if err == nil {
@@ -168,10 +200,12 @@ func (f *Files) intent(ctx context.Context, a *fileEdit, img fileImage, times *f
 // (see hold).
 func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []effect.Change, intents []plannedEdit) error {
 	if len(recorded) == 1 {
-		if err := f.perform(ctx, p, recorded[0], intents[0].swap, intents[0].img); err != nil {
+		w := intents[0].swap
+		defer w.pinFolder()()
+		if err := f.perform(ctx, p, recorded[0], w, intents[0].img); err != nil {
 			return err
 		}
-		return f.retime(ctx, intents)
+		return w.retime(ctx, intents)
 	}
 	var d pendingSyncs
 	for _, in := range intents {
@@ -209,7 +243,7 @@ func (f *Files) performAll(ctx context.Context, p ctxperm.Permit, recorded []eff
 	}
 	// A revert at this point also needs this: only a folder with the recorded
 	// time gets its previous time.
-	err = errors.Join(err, f.retime(ctx, intents[:done]))
+	err = errors.Join(err, f.site.retime(ctx, intents[:done]))
 	return errors.Join(err, d.sync(ctx, f.site)[f.site.root])
 }
 
@@ -289,31 +323,50 @@ func dropDrafts(ctx context.Context, intents []plannedEdit) error {
 	return errors.Join(errs...)
 }
 
-// ready detects errors before the record that otherwise occur only later.
-func (f *Files) ready(ctx context.Context, path string, made map[string]Version) error {
-	if _, ok := made[parentOf(path)]; ok {
-		return nil
-	}
-	parent, err := f.site.lstat(ctx, parentOf(path))
-	if err != nil {
-		if missing(err) {
+// ready reads the current state, and stores its content, unless an earlier step
+// did. It detects errors before the record that otherwise occur only later.
+func (f *Files) ready(ctx context.Context, p ctxperm.Permit, a *fileEdit, made map[string]Version) error {
+	path := a.path
+	if _, ok := made[parentOf(path)]; !ok {
+		parent, err := f.site.lstat(ctx, parentOf(path))
+		switch {
+		case missing(err):
 			return fmt.Errorf("%s: its folder does not exist: %w", path, fs.ErrNotExist)
+		case err != nil:
+			return refused(err)
+		case parent.Type != disk.TypeDir:
+			return invalid(path, "what should be its folder is none")
 		}
-		return refused(err)
 	}
-	if parent.Type != disk.TypeDir {
-		return invalid(path, "what should be its folder is none")
+	if a.was != nil {
+		if _, ok := made[parentOf(path)]; ok || a.asked {
+			return nil
+		}
+		return unused(path, f.site.quiet(ctx, path))
 	}
-	err = f.site.quiet(ctx, path)
+	into, blob := keeping(func(r io.Reader) (journal.Blob, error) { return p.StoreContent(ctx, r) })
+	was, busy, err := f.site.lookAlone(ctx, path, into)
+	if err := cmp.Or(unused(path, busy), refused(err)); err != nil {
+		return err
+	}
+	if a.was = &was; was.Type == typeFile {
+		a.blob = blob
+	}
+	return nil
+}
+
+// unused returns why a file cannot be replaced, from the answer to the question
+// for its writers.
+func unused(path string, busy error) error {
 	switch {
-	case missing(err):
+	case missing(busy):
 		return nil
-	case errors.Is(err, disk.ErrBusy):
+	case errors.Is(busy, disk.ErrBusy):
 		return conflict(path, "a program has it open for writing; try again when the program has closed it")
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s has another owner or is unreadable, so remit cannot check whether a program is writing to it: %w", path, err)
+	case errors.Is(busy, fs.ErrPermission):
+		return fmt.Errorf("%s has another owner or is unreadable, so remit cannot check whether a program is writing to it: %w", path, busy)
 	default:
-		return refused(err)
+		return refused(busy)
 	}
 }
 

@@ -80,8 +80,8 @@ func (f *Files) guard(changes []gitguard.Change) *gitguard.Guard {
 	dir, err := f.site.root.Path()
 	if err != nil {
 		dir = "" // unknown: the guard treats each name that leads out of the root as unknown
-	} else if info, err := os.Lstat(dir); err == nil {
-		files.Outside = func(name string) (string, bool, error) { return lookOutside(name, info) }
+	} else {
+		files.Outside = func(name string) (string, bool, error) { return lookOutside(name, dir) }
 	}
 	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
 		files.Home = home
@@ -90,8 +90,13 @@ func (f *Files) guard(changes []gitguard.Change) *gitguard.Guard {
 }
 
 // lookOutside returns the target of a link of the host, and whether a name is
-// that of the root. It reads only the name itself, not the folders above it.
-func lookOutside(name string, root fs.FileInfo) (target string, is bool, err error) {
+// another one of the root at dir. It reads only the name itself, not the folders
+// above it.
+func lookOutside(name, dir string) (target string, is bool, err error) {
+	root, err := os.Lstat(dir)
+	if err != nil {
+		return "", false, errors.New("the folder of the root: " + err.Error()) // it says nothing about the name
+	}
 	info, err := os.Lstat(name)
 	switch {
 	case missing(err):
@@ -114,7 +119,7 @@ func inline(a fileEdit) ([]byte, bool) {
 
 // content reads the current content of a file of the root.
 func (f *Files) content(name string) ([]byte, error) {
-	data, err := atMost(func() (io.ReadCloser, error) { return f.site.root.Open(name) })
+	data, err := atMost(func() (io.ReadCloser, error) { return f.site.on().Open(name) })
 	if missing(err) {
 		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
@@ -123,7 +128,7 @@ func (f *Files) content(name string) ([]byte, error) {
 
 // names returns the names in a folder of the root.
 func (f *Files) names(name string) ([]string, error) {
-	all, err := f.site.root.ReadDir(name)
+	all, err := f.site.on().ReadDir(name)
 	if missing(err) {
 		err = fs.ErrNotExist
 	}
@@ -137,7 +142,7 @@ func (f *Files) names(name string) ([]string, error) {
 // link returns the target of a symbolic link of the root, or "" if the name is
 // not that of a link.
 func (f *Files) link(name string) (string, error) {
-	target, err := f.site.root.Readlink(name)
+	target, err := f.site.on().Readlink(name)
 	switch {
 	case missing(err):
 		return "", fs.ErrNotExist

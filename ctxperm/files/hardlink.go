@@ -60,7 +60,7 @@ func (s hostRoot) displaced(ctx context.Context, a fileEdit) (disk.Info, error) 
 	switch {
 	case a.was != nil:
 		return a.was.info, nil
-	case a.seen.Type != 0:
+	case a.seen.Type != 0 || a.first != nil:
 		return a.seen, nil
 	}
 	info, err := s.lstat(ctx, a.path)

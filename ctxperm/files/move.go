@@ -132,7 +132,7 @@ func (f *Files) authorizeTreeAndNames(ctx context.Context, from, to string, acti
 		if n.info.Type != disk.TypeLink {
 			continue
 		}
-		target, err := f.site.root.Readlink(n.path)
+		target, err := f.site.on().Readlink(n.path)
 		if err != nil {
 			return nil, refused(err)
 		}
@@ -183,7 +183,7 @@ var errOther = errors.New("it changed while it was copied")
 // pinned opens a file. The read ends with errOther if the content is not that
 // of the state.
 func (s hostRoot) pinned(name string, was state) (io.ReadCloser, error) {
-	file, err := s.root.Open(name)
+	file, err := s.on().Open(name)
 	if err != nil {
 		return nil, err
 	}

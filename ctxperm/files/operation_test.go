@@ -309,8 +309,18 @@ func TestWriting(t *testing.T) {
 // TestConflictHasNoEffect checks that an operation that failed in a conflict is
 // recorded as having had no effect, so that its revert is no conflict.
 func TestConflictHasNoEffect(t *testing.T) {
+	t.Run("open file", func(t *testing.T) { conflictHasNoEffect(t, func(r disk.Root) disk.Root { return r }) })
+	t.Run("by name", func(t *testing.T) { conflictHasNoEffect(t, func(r disk.Root) disk.Root { return plainRoot{r} }) })
+}
+
+// plainRoot is a root without any optional method: it neither pins a folder nor
+// opens a described file.
+type plainRoot struct{ disk.Root }
+
+func conflictHasNoEffect(t *testing.T, on func(disk.Root) disk.Root) {
 	w := newTestEnv(t)
 	w.createFiles()
+	w.root = on(w.root)
 	if !w.root.Features().Lease {
 		t.Skip("writers are not seen here")
 	}

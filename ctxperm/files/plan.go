@@ -60,15 +60,13 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 	steps, blobs := []effect.Step{}, []journal.Blob{}
 	removed, times := map[rootPath]bool{}, timesOf(changes)
 	for _, p := range plans {
-		p.checkEntries(ctx, removed)
-		blob, err := s.counter(ctx, p, times, keep)
+		blob, err := s.complete(ctx, p, removed, times, keep)
 		if err != nil {
 			return nil, nil, err
 		}
 		if blob != nil {
 			blobs = append(blobs, *blob)
 		}
-		p.mentionSaved(ctx)
 		removed[rootPath{p.root, p.path}] = p.restores() && p.removes()
 	}
 	for _, p := range plans {
@@ -81,16 +79,34 @@ func (s scheme) Plan(ctx context.Context, changes []effect.Change, keep journal.
 	return append(steps, idleSteps(idle, current)...), blobs, nil
 }
 
+// complete adds the counter-change to a plan, and what its report says.
+func (s scheme) complete(ctx context.Context, p *plan, removed map[rootPath]bool, times map[string]folderTimes, keep journal.ContentStore) (*journal.Blob, error) {
+	if p.root != nil {
+		was := p.hostRoot
+		var end func()
+		p.hostRoot, end = p.pin(p.path)
+		defer func() {
+			p.hostRoot = was
+			end()
+		}()
+	}
+	p.checkEntries(ctx, removed)
+	blob, err := s.counter(ctx, p, times, keep)
+	if err == nil {
+		p.mentionSaved(ctx)
+	}
+	return blob, err
+}
+
 // settleAll settles the newest change first and makes the current state
 // durable, all together. It returns the errors by resource.
 func (s scheme) settleAll(ctx context.Context, changes []effect.Change) map[string]error {
 	failed := map[string]error{}
 	roots, d := map[string]disk.Root{}, pendingSyncs{}
 	for _, c := range slices.Backward(changes) {
-		w, err := s.settle(ctx, c)
+		w, err := s.settle(ctx, c, func(w *swap) error { return d.add(ctx, w) })
 		if err == nil && w != nil {
 			roots[c.Resource] = w.root
-			err = d.add(ctx, w)
 		}
 		if err != nil {
 			failed[c.Resource] = fmt.Errorf("settle %s: %w", c.Resource, err)
@@ -146,6 +162,8 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error, keep journa
 		return
 	}
 	p.path, p.was, p.at = w.target, inv.Was, rootPath{w.root, w.target}
+	without := w.hostRoot
+	defer w.pinFolder()()
 	if err := w.straight(ctx, w.target); err != nil {
 		p.no(outcomeOf(err), err.Error())
 		return
@@ -160,7 +178,7 @@ func (s scheme) judge(ctx context.Context, p *plan, unsettled error, keep journa
 		p.no(outcomeOf(err), err.Error())
 		return
 	}
-	p.hostRoot = w.hostRoot
+	p.hostRoot = without
 	switch now := p.now.Token(); {
 	//mutant:token
 	case p.pre().Same(now) && (!p.left(now) || !p.touched()):
@@ -365,11 +383,7 @@ func keepingSmall(ctx context.Context, keep journal.ContentStore) (contentSink, 
 	into, blob := keeping(func(r io.Reader) (journal.Blob, error) { return keep.StoreContent(ctx, r) })
 	return func(r io.Reader) (string, error) {
 		*blob = journal.Blob{}
-		f, ok := r.(disk.File)
-		if !ok {
-			return hashing(r)
-		}
-		if info, err := f.Stat(); err != nil || info.Size > journal.InlineMax {
+		if f, ok := r.(sizedFile); !ok || !f.small() {
 			return hashing(r)
 		}
 		digest, err := into(r)

@@ -80,7 +80,7 @@ func (f *Files) Stat(ctx context.Context, path string) (Info, error) {
 	}
 	info := infoOf(d)
 	if d.Type == disk.TypeLink {
-		info.Target, err = f.site.root.Readlink(path)
+		info.Target, err = f.site.on().Readlink(path)
 	}
 	return info, err
 }
@@ -121,22 +121,30 @@ func (f *Files) List(ctx context.Context, dir string) ([]Info, error) {
 	return entries, nil
 }
 
-// open calls act with a regular file, never with one behind a link.
-func (s hostRoot) open(ctx context.Context, path string, act func(disk.File, disk.Info) error) error {
+// file describes a regular file, never one behind a link.
+func (s hostRoot) file(ctx context.Context, path string) (disk.Info, error) {
 	info, err := s.lstat(ctx, path)
+	switch {
+	case err != nil:
+		return disk.Info{}, err
+	case info.Type == disk.TypeLink:
+		return disk.Info{}, fmt.Errorf("%s %w; read the target of the link", path, errAlias)
+	case info.Type != disk.TypeFile:
+		return disk.Info{}, fmt.Errorf("%s is not a file but of type %s: %w", path, info.Type, disk.ErrType)
+	}
+	return info, nil
+}
+
+// open calls act with a regular file.
+func (s hostRoot) open(ctx context.Context, path string, act func(disk.File, disk.Info) error) error {
+	info, err := s.file(ctx, path)
 	if err != nil {
 		return err
-	}
-	if info.Type == disk.TypeLink {
-		return fmt.Errorf("%s %w; read the target of the link", path, errAlias)
-	}
-	if info.Type != disk.TypeFile {
-		return fmt.Errorf("%s is not a file but of type %s: %w", path, info.Type, disk.ErrType)
 	}
 	if err := s.host.Point(ctx, "files.open"); err != nil {
 		return err
 	}
-	file, err := s.root.Open(path)
+	file, err := s.on().Open(path)
 	if err != nil {
 		return err
 	}
@@ -153,14 +161,35 @@ func (s hostRoot) open(ctx context.Context, path string, act func(disk.File, dis
 
 // readWithState reads a file and the state that belongs to exactly these bytes.
 func (s hostRoot) readWithState(ctx context.Context, path string) (state, []byte, error) {
-	if err := s.open(ctx, path, func(disk.File, disk.Info) error { return nil }); err != nil {
+	if _, err := s.file(ctx, path); err != nil {
 		return state{}, nil, err
 	}
+	into, data := s.inMemory()
+	st, err := s.look(ctx, path, into)
+	return checkRead(path, st, *data, err)
+}
+
+// readAlone is readWithState for a file that is to be replaced, after the check
+// that it can be: no program may have it open for writing.
+func (s hostRoot) readAlone(ctx context.Context, path string) (state, []byte, error) {
+	into, data := s.inMemory()
+	st, busy, err := s.lookAlone(ctx, path, into)
+	if busy != nil && !missing(busy) {
+		return state{}, nil, unused(path, busy)
+	}
+	return checkRead(path, st, *data, err)
+}
+
+// inMemory returns a sink, and the content that it received last.
+func (s hostRoot) inMemory() (contentSink, *[]byte) {
 	var data []byte
-	st, err := s.look(ctx, path, func(r io.Reader) (digest string, err error) {
+	return func(r io.Reader) (digest string, err error) {
 		data, digest, err = readAll(r, s.most)
 		return digest, err
-	})
+	}, &data
+}
+
+func checkRead(path string, st state, data []byte, err error) (state, []byte, error) {
 	if err == nil && st.Type != typeFile {
 		err = fmt.Errorf("%s: %w: it was replaced while it was read", path, disk.ErrBusy)
 	}

@@ -87,29 +87,34 @@ func (s scheme) Settle(ctx context.Context, c effect.Change) (effect.Token, erro
 	return now, nil
 }
 
-func (s scheme) settled(ctx context.Context, c effect.Change) (effect.Token, error) {
-	w, err := s.settle(ctx, c)
-	if w == nil || err != nil {
+func (s scheme) settled(ctx context.Context, c effect.Change) (now effect.Token, err error) {
+	_, err = s.settle(ctx, c, func(w *swap) error {
+		if err := w.syncName(ctx); err != nil {
+			return err
+		}
+		st, err := w.look(ctx, w.target, hashing)
+		if unreadable(err) {
+			return nil
+		}
+		now = st.Token()
+		return err
+	})
+	if err != nil {
 		return "", err
 	}
-	if err := w.syncName(ctx); err != nil {
-		return "", err
-	}
-	now, err := w.look(ctx, w.target, hashing)
-	if unreadable(err) {
-		return "", nil
-	}
-	return now.Token(), err
+	return now, nil
 }
 
 // settle is Settle without making anything durable, and without the version. It
-// returns nil if the file cannot be reached. Plan reports that for this
-// resource, and others continue.
-func (s scheme) settle(ctx context.Context, c effect.Change) (*swap, error) {
+// then calls act, while the folder of the file is still open. It returns nil if
+// the file cannot be reached. Plan reports that for this resource, and others
+// continue.
+func (s scheme) settle(ctx context.Context, c effect.Change, act func(*swap) error) (*swap, error) {
 	w, _, err := s.swap(c)
 	if err != nil {
 		return nil, nil
 	}
+	defer w.pinFolder()()
 	err = w.straight(ctx, w.target)
 	if elsewhere(err) {
 		return nil, nil
@@ -124,7 +129,7 @@ func (s scheme) settle(ctx context.Context, c effect.Change) (*swap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, nil
+	return w, act(w)
 }
 
 // elsewhere reports whether a path no longer leads to its previous place.

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -32,6 +33,7 @@ import (
 // removing the copy loses none of its data. A directory with entries belongs to
 // another process. Save moves a file to a visible name beside the target.
 func (w *swap) settle(ctx context.Context) error {
+	defer w.pinFolder()()
 	_, err := w.lstat(ctx, w.mark())
 	if err == nil {
 		return w.settleNonAtomic(ctx)
@@ -85,18 +87,11 @@ func (w *swap) disposable(ctx context.Context, staged disk.Info) (bool, error) {
 	if w.pre.Same(effect.Absent) {
 		return false, nil
 	}
-	err := w.quiet(ctx, w.stage)
-	if errors.Is(err, disk.ErrBusy) || errors.Is(err, fs.ErrPermission) {
+	st, busy, err := w.lookAlone(ctx, w.stage, hashing)
+	if errors.Is(busy, disk.ErrBusy) || errors.Is(busy, fs.ErrPermission) || unreadable(err) {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	st, err := w.look(ctx, w.stage, hashing)
-	if unreadable(err) {
-		return false, nil
-	}
-	if err != nil {
+	if err := cmp.Or(busy, err); err != nil {
 		return false, err
 	}
 	//mutant:token

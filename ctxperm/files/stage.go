@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -59,6 +60,8 @@ func (w *swap) prepare(ctx context.Context, img fileImage) error {
 	if err := w.host.Point(ctx, "files.draft"); err != nil {
 		return err
 	}
+	defer w.pinFolder()()
+	var info disk.Info
 	var err error
 	switch img.Type {
 	case typeFile:
@@ -66,7 +69,7 @@ func (w *swap) prepare(ctx context.Context, img fileImage) error {
 			err = w.draftHardLink(ctx, img)
 		}
 		if img.hardLink == "" || errors.Is(err, errNoHardLink) {
-			err = w.draftFile(ctx, img)
+			info, err = w.draftFile(ctx, img)
 		}
 	case typeDir:
 		err = w.draftDir(ctx, img)
@@ -78,41 +81,48 @@ func (w *swap) prepare(ctx context.Context, img fileImage) error {
 	if err != nil {
 		return err
 	}
-	info, err := w.lstat(ctx, w.draft)
-	if err != nil {
-		return err
+	if info.Type == 0 {
+		if info, err = w.lstat(ctx, w.draft); err != nil {
+			return err
+		}
 	}
 	w.ours = state{Version: img.Version, info: info}
 	return nil
 }
 
 // draftFile sets bits and time after the content, since writing changes both.
-// It syncs last, so that everything is durable together.
-func (w *swap) draftFile(ctx context.Context, img fileImage) error {
+// It syncs last, so that everything is durable together. It describes the file
+// that it made, whatever has its name by now.
+func (w *swap) draftFile(ctx context.Context, img fileImage) (disk.Info, error) {
 	from, err := img.open()
 	if err != nil {
-		return err
+		return disk.Info{}, err
 	}
 	defer func() { _ = from.Close() }()
-	f, err := w.root.Create(w.draft, draftPerm)
+	f, err := w.on().Create(w.draft, draftPerm)
 	if err != nil {
-		return err
+		return disk.Info{}, err
 	}
 	defer func() { _ = f.Close() }()
 	if err := w.fill(ctx, f, from); err != nil {
-		return err
+		return disk.Info{}, err
 	}
-	if err := w.setMetadata(ctx, img); err != nil {
-		return err
+	own, ok := f.(metadata)
+	if !ok {
+		own = named{w.on(), w.draft}
 	}
-	if w.ahead {
-		return nil
+	if err := w.setMetadata(ctx, own, img); err != nil {
+		return disk.Info{}, err
+	}
+	info, err := f.Stat()
+	if err != nil || w.ahead {
+		return info, err
 	}
 	if err := w.host.Point(ctx, "files.sync"); err != nil {
-		return err
+		return disk.Info{}, err
 	}
 	//mutant:barrier
-	return f.Sync()
+	return info, f.Sync()
 }
 
 // fill writes content without blocks of zeros: a sparse file stays sparse.
@@ -145,53 +155,78 @@ func (p pointed) Read(buf []byte) (int, error) {
 
 func (p pointed) Hole() (int64, error) { return sparse.HoleOf(p.from) }
 
+// metadata is the metadata of one inode: of an open file, or of a name.
+type metadata interface {
+	Stat() (disk.Info, error)
+	Xattrs() (map[string][]byte, error)
+	SetXattr(key string, value []byte) error
+	RemoveXattr(key string) error
+	Chmod(perm fs.FileMode) error
+	Chown(o disk.Owner) error
+	SetMtime(t time.Time) error
+}
+
+// named is the metadata of a name.
+type named struct {
+	root disk.Root
+	name string
+}
+
+func (n named) Stat() (disk.Info, error)                { return n.root.Lstat(n.name) }
+func (n named) Xattrs() (map[string][]byte, error)      { return n.root.Xattrs(n.name) }
+func (n named) SetXattr(key string, value []byte) error { return n.root.SetXattr(n.name, key, value) }
+func (n named) RemoveXattr(key string) error            { return n.root.RemoveXattr(n.name, key) }
+func (n named) Chmod(perm fs.FileMode) error            { return n.root.Chmod(n.name, perm) }
+func (n named) Chown(o disk.Owner) error                { return n.root.Chown(n.name, o) }
+func (n named) SetMtime(t time.Time) error              { return n.root.SetMtime(n.name, t) }
+
 // setMetadata sets owner, attributes, bits and time of the draft, in an order in
 // which none resets another. Until the last two only its owner has access: its
 // bits mask the default list that it got from the folder.
-func (w *swap) setMetadata(ctx context.Context, img fileImage) error {
+func (w *swap) setMetadata(ctx context.Context, m metadata, img fileImage) error {
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
 		return err
 	}
-	if err := w.setOwner(img); err != nil {
+	if err := setOwner(m, img); err != nil {
 		return err
 	}
-	have, err := w.root.Xattrs(w.draft)
+	have, err := m.Xattrs()
 	if err != nil {
 		return err
 	}
-	if err := w.attribute(w.draft, have, img.Xattrs); err != nil {
+	if err := attribute(m, have, img.Xattrs); err != nil {
 		return err
 	}
-	if err := w.root.Chmod(w.draft, img.Perm); err != nil {
+	if err := m.Chmod(img.Perm); err != nil {
 		return err
 	}
 	if img.mtime.IsZero() || img.Type != typeFile {
 		return nil
 	}
-	return w.root.SetMtime(w.draft, img.mtime)
+	return m.SetMtime(img.mtime)
 }
 
 // setOwner sets owner and group of the draft. Another owner gets no right that
 // the complete file does not give it.
-func (w *swap) setOwner(img fileImage) error {
-	is, err := w.root.Lstat(w.draft)
+func setOwner(m metadata, img fileImage) error {
+	is, err := m.Stat()
 	if err != nil || !img.Owner.Known || Owner(is.Owner) == img.Owner {
 		return err
 	}
 	if bits := is.Perm &^ (0o700 &^ img.Perm); is.Owner.User != img.Owner.User && is.Type != disk.TypeLink && bits != is.Perm {
-		if err := w.root.Chmod(w.draft, bits); err != nil {
+		if err := m.Chmod(bits); err != nil {
 			return err
 		}
 	}
-	return w.root.Chown(w.draft, disk.Owner(img.Owner))
+	return m.Chown(disk.Owner(img.Owner))
 }
 
-// attribute replaces the attributes of a name. It sets the access control list
+// attribute replaces the attributes of an inode. It sets the access control list
 // last, and removes an unwanted one first.
-func (w *swap) attribute(name string, was, will map[string][]byte) error {
+func attribute(m metadata, was, will map[string][]byte) error {
 	for _, key := range sorted(was) {
 		if _, ok := will[key]; !ok {
-			if err := w.root.RemoveXattr(name, key); err != nil {
+			if err := m.RemoveXattr(key); err != nil {
 				return err
 			}
 		}
@@ -200,7 +235,7 @@ func (w *swap) attribute(name string, was, will map[string][]byte) error {
 	for _, key := range slices.SortedStableFunc(maps.Keys(differing(will, was)), func(a, b string) int {
 		return cmp.Or(last(a)-last(b), strings.Compare(a, b))
 	}) {
-		if err := w.root.SetXattr(name, key, will[key]); err != nil {
+		if err := m.SetXattr(key, will[key]); err != nil {
 			return err
 		}
 	}
@@ -210,10 +245,10 @@ func (w *swap) attribute(name string, was, will map[string][]byte) error {
 // draftDir syncs the bits before the directory gets its name. A directory with
 // the name and without the bits has an unknown version.
 func (w *swap) draftDir(ctx context.Context, img fileImage) error {
-	if err := w.root.Mkdir(w.draft, draftDirPerm); err != nil {
+	if err := w.on().Mkdir(w.draft, draftDirPerm); err != nil {
 		return err
 	}
-	if err := w.setMetadata(ctx, img); err != nil || w.ahead {
+	if err := w.setMetadata(ctx, named{w.on(), w.draft}, img); err != nil || w.ahead {
 		return err
 	}
 	return w.syncIn(ctx, w.draft)
@@ -221,16 +256,16 @@ func (w *swap) draftDir(ctx context.Context, img fileImage) error {
 
 // draftLink does not set the time of the link if the system cannot.
 func (w *swap) draftLink(ctx context.Context, img fileImage) error {
-	if err := w.root.Symlink(img.Target, w.draft); err != nil {
+	if err := w.on().Symlink(img.Target, w.draft); err != nil {
 		return err
 	}
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
 		return err
 	}
-	if err := w.setOwner(img); err != nil || img.mtime.IsZero() {
+	if err := setOwner(named{w.on(), w.draft}, img); err != nil || img.mtime.IsZero() {
 		return err
 	}
-	err := w.root.SetMtime(w.draft, img.mtime)
+	err := w.on().SetMtime(w.draft, img.mtime)
 	if errors.Is(err, disk.ErrUnsupported) {
 		return nil
 	}

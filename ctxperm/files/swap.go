@@ -34,6 +34,7 @@ type swap struct {
 }
 
 func newSwap(s hostRoot, target, stage string, pre, post effect.Token) *swap {
+	s.near = nil // it opens the folder for itself
 	full := path.Join(path.Dir(target), stage)
 	return &swap{hostRoot: s, target: target, stage: full, draft: full + ".new", pre: pre, post: post}
 }
@@ -41,6 +42,7 @@ func newSwap(s hostRoot, target, stage string, pre, post effect.Token) *swap {
 // run performs the swap. An ErrConflict means that nothing was changed. After
 // any other error the caller settles.
 func (w *swap) run(ctx context.Context, img fileImage) error {
+	defer w.pinFolder()()
 	switch {
 	//mutant:token
 	case w.post.Same(effect.Absent):
@@ -52,6 +54,20 @@ func (w *swap) run(ctx context.Context, img fileImage) error {
 		return w.updateDir(ctx, img)
 	default:
 		return w.replace(ctx, img)
+	}
+}
+
+// pinFolder keeps the folder of the swap open until the returned function is
+// called, see hostRoot.pin. It does nothing if it is open already.
+func (w *swap) pinFolder() (end func()) {
+	if w.near != nil {
+		return func() {}
+	}
+	s, done := w.pin(w.target)
+	w.near = s.near
+	return func() {
+		w.near = nil
+		done()
 	}
 }
 
@@ -85,7 +101,7 @@ func (w *swap) setDirVersion(ctx context.Context, now, will Version) error {
 	if err := w.host.Point(ctx, "files.chmod"); err != nil {
 		return err
 	}
-	if err := w.root.Chmod(w.target, will.Perm); err != nil {
+	if err := w.on().Chmod(w.target, will.Perm); err != nil {
 		return err
 	}
 	if w.later != nil {
@@ -112,16 +128,16 @@ func (w *swap) changeMetadata(was, will Version) error {
 		bits &^= 0o700 &^ will.Perm
 	}
 	if bits != was.Perm {
-		if err := w.root.Chmod(w.target, bits); err != nil {
+		if err := w.on().Chmod(w.target, bits); err != nil {
 			return err
 		}
 	}
 	if moves {
-		if err := w.root.Chown(w.target, disk.Owner(will.Owner)); err != nil {
+		if err := w.on().Chown(w.target, disk.Owner(will.Owner)); err != nil {
 			return err
 		}
 	}
-	return w.attribute(w.target, was.Xattrs, will.Xattrs)
+	return attribute(named{w.on(), w.target}, was.Xattrs, will.Xattrs)
 }
 
 // syncOrDefer makes the name durable, or leaves that to the batch of swaps.
@@ -235,20 +251,17 @@ func (w *swap) lost(ctx context.Context, leftover, what string) error {
 // first. If there is none and the file has no other name, no program can start
 // to write, and the version read after that is its last.
 func (w *swap) displaced(ctx context.Context) (why string, err error) {
-	err = w.quiet(ctx, w.stage)
+	st, busy, err := w.lookAlone(ctx, w.stage, hashing)
 	switch {
-	case errors.Is(err, disk.ErrBusy):
+	case errors.Is(busy, disk.ErrBusy):
 		return "a program has it open for writing; try again when the program has closed it", nil
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(busy, fs.ErrPermission):
 		return "it has another owner or is unreadable, so remit cannot check whether a program is writing to it", nil
-	case err != nil:
-		return "", err
-	}
-	st, err := w.look(ctx, w.stage, hashing)
-	if unreadable(err) {
+	case busy != nil:
+		return "", busy
+	case unreadable(err):
 		return "it cannot be read, or changes all the time", nil
-	}
-	if err != nil {
+	case err != nil:
 		return "", err
 	}
 	//mutant:token
@@ -318,17 +331,11 @@ func (w *swap) isLast(ctx context.Context, ours bool, last state) (bool, error) 
 		//mutant:token
 		return err == nil && last.same(info), err
 	}
-	if err := w.quiet(ctx, w.stage); err != nil {
-		if errors.Is(err, disk.ErrBusy) || errors.Is(err, fs.ErrPermission) {
-			return false, nil
-		}
-		return false, err
-	}
-	st, err := w.look(ctx, w.stage, hashing)
-	if unreadable(err) {
+	st, busy, err := w.lookAlone(ctx, w.stage, hashing)
+	if errors.Is(busy, disk.ErrBusy) || errors.Is(busy, fs.ErrPermission) || unreadable(err) {
 		return false, nil
 	}
-	if err != nil {
+	if err := cmp.Or(busy, err); err != nil {
 		return false, err
 	}
 	//mutant:token

@@ -63,7 +63,7 @@ func (w *swap) setMark(ctx context.Context) error {
 	if err := w.host.Point(ctx, "files.mark"); err != nil {
 		return err
 	}
-	f, err := w.root.Create(w.mark(), draftPerm)
+	f, err := w.on().Create(w.mark(), draftPerm)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (w *swap) pour(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	img := fileImage{Version: whole.Version, mtime: whole.info.Mtime, open: func() (io.ReadCloser, error) { return w.root.Open(w.draft) }}
+	img := fileImage{Version: whole.Version, mtime: whole.info.Mtime, open: func() (io.ReadCloser, error) { return w.on().Open(w.draft) }}
 	poured := *w
 	poured.draft, poured.ahead, poured.ready = w.target, false, false
 	err = poured.prepare(ctx, img)
@@ -193,7 +193,7 @@ func (w *swap) pourTime(ctx context.Context, now state, whole disk.Info) error {
 	if err := w.host.Point(ctx, "files.dress"); err != nil {
 		return err
 	}
-	return w.root.SetMtime(w.target, want)
+	return w.on().SetMtime(w.target, want)
 }
 
 // partial reports whether the target is what an interrupted pour leaves: it
@@ -208,7 +208,7 @@ func (w *swap) partial(now state) (bool, error) {
 	case now.Type != typeFile:
 		return false, nil
 	}
-	draft, err := w.root.Open(w.draft)
+	draft, err := w.on().Open(w.draft)
 	if err != nil {
 		if errors.Is(err, disk.ErrType) {
 			return false, nil
@@ -216,7 +216,7 @@ func (w *swap) partial(now state) (bool, error) {
 		return false, err
 	}
 	defer func() { _ = draft.Close() }()
-	target, err := w.root.Open(w.target)
+	target, err := w.on().Open(w.target)
 	if err != nil {
 		return false, err
 	}

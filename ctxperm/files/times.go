@@ -75,7 +75,7 @@ func (f *folders) of(ctx context.Context, a *fileEdit, img fileImage) (dir strin
 
 // retime sets the times of folders after all names in them have their final
 // state.
-func (f *Files) retime(ctx context.Context, intents []plannedEdit) error {
+func (s hostRoot) retime(ctx context.Context, intents []plannedEdit) error {
 	want := map[string]time.Time{}
 	for _, in := range intents {
 		if in.times != nil {
@@ -87,7 +87,7 @@ func (f *Files) retime(ctx context.Context, intents []plannedEdit) error {
 	}
 	for dir, t := range want {
 		// Only the kernel can set the time of a folder of another owner.
-		if err := f.site.setTime(ctx, dir, t); err != nil && !errors.Is(err, fs.ErrPermission) {
+		if err := s.setTime(ctx, dir, t); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return refused(err)
 		}
 	}
@@ -100,9 +100,9 @@ func (s hostRoot) setTime(ctx context.Context, dir string, t time.Time) error {
 	if err := s.host.Point(ctx, "files.retime"); err != nil {
 		return err
 	}
-	info, err := s.root.Lstat(dir)
+	info, err := s.on().Lstat(dir)
 	if err == nil && info.Type == disk.TypeDir && !info.Mtime.Equal(t) {
-		err = s.root.SetMtime(dir, t)
+		err = s.on().SetMtime(dir, t)
 	}
 	if missing(err) || elsewhere(err) || errors.Is(err, disk.ErrType) || errors.Is(err, disk.ErrUnsupported) {
 		return nil

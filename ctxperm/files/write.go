@@ -37,12 +37,19 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 	if o.Perm&^fs.ModePerm != 0 || (o.Perm != 0 && o.Perm&0o400 == 0) {
 		return invalid(path, "permission bits must be between 0400 and 0777 and readable for the owner, so that the change can be reverted")
 	}
-	p, text, err := f.grant(ctx, path, perm.Write)
+	text, err := f.resource(path)
+	if err != nil {
+		return err
+	}
+	p, err := f.authorize(ctx, text, perm.Write)
 	if err != nil {
 		return err
 	}
 	defer p.End()
 	if o.MakeParents && parentOf(path) != "." {
+		if err := f.site.straight(ctx, path); err != nil {
+			return refused(err)
+		}
 		if err := f.makeDirs(ctx, parentOf(path), defaultDirMode); err != nil {
 			return err
 		}
@@ -50,14 +57,16 @@ func (f *Files) Write(ctx context.Context, path string, data []byte, o WriteOpti
 	if err := p.LockResource(ctx, text); err != nil { // after its parents: locks are taken from the top
 		return err
 	}
-	info, err := f.writable(ctx, path)
-	if err != nil {
-		return err
+	first := func(s hostRoot) (info disk.Info, err error) {
+		if err := s.straight(ctx, path); err != nil {
+			return info, refused(err)
+		}
+		if info, err = s.writable(ctx, path); err == nil && o.IfAbsent && info.Type != 0 {
+			err = &fs.PathError{Op: "write", Path: path, Err: fs.ErrExist}
+		}
+		return info, err
 	}
-	if o.IfAbsent && info.Type != 0 {
-		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrExist}
-	}
-	return f.alter(ctx, p, fileEdit{path: path, text: text, build: func(was state, _ *journal.Blob) (fileImage, error) {
+	return f.alter(ctx, p, fileEdit{path: path, text: text, first: first, build: func(was state, _ *journal.Blob) (fileImage, error) {
 		if was.exists() && (was.Type != typeFile || o.IfAbsent) {
 			return fileImage{}, conflict(path, "it was replaced")
 		}
@@ -77,9 +86,9 @@ func (o WriteOptions) image(was Version, data []byte) fileImage {
 	return img
 }
 
-// writable describes the file that a write replaces, or the zero Info.
-func (f *Files) writable(ctx context.Context, path string) (disk.Info, error) {
-	info, err := f.site.lstat(ctx, path)
+// writable describes the file that a write replaces, or returns the zero Info.
+func (s hostRoot) writable(ctx context.Context, path string) (disk.Info, error) {
+	info, err := s.lstat(ctx, path)
 	if missing(err) {
 		return disk.Info{}, nil
 	}
@@ -104,12 +113,12 @@ func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error
 		return err
 	}
 	defer p.End()
-	if _, err := f.writable(ctx, path); err != nil {
-		return err
+	was, before, err := f.rewritable(ctx, path)
+	if err == nil && !was.exists() {
+		err = &fs.PathError{Op: "lstat", Path: path, Err: fs.ErrNotExist}
 	}
-	was, before, err := f.site.readWithState(ctx, path)
 	if err != nil {
-		return refused(err)
+		return err
 	}
 	after, err := Replace(before, old, new, all)
 	if err != nil {
@@ -122,9 +131,22 @@ func (f *Files) Edit(ctx context.Context, path, old, new string, all bool) error
 	if err != nil {
 		return err
 	}
-	return f.alter(ctx, p, fileEdit{path: path, text: text, was: &was, blob: &blob, build: func(state, *journal.Blob) (fileImage, error) {
+	return f.alter(ctx, p, fileEdit{path: path, text: text, was: &was, asked: true, blob: &blob, build: func(state, *journal.Blob) (fileImage, error) {
 		return WriteOptions{}.image(was.Version, after), nil
 	}})
+}
+
+// rewritable reads a file that gets other content, with the state of exactly
+// these bytes. It returns the zero state if there is none.
+func (f *Files) rewritable(ctx context.Context, path string) (state, []byte, error) {
+	s, end := f.site.pin(path)
+	defer end()
+	info, err := s.writable(ctx, path)
+	if err != nil || info.Type == 0 {
+		return state{}, nil, err
+	}
+	was, data, err := s.readAlone(ctx, path)
+	return was, data, refused(err)
 }
 
 // Replace applies an Edit to the content. It fails with ctxperm.ErrInvalid if
@@ -142,7 +164,7 @@ func Replace(content []byte, old, new string, all bool) ([]byte, error) {
 }
 
 func readAll(r io.Reader, most int) ([]byte, string, error) {
-	data, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	data, err := io.ReadAll(io.LimitReader(atOnce(r), int64(most)+1))
 	if err != nil {
 		return nil, "", err
 	}
@@ -158,7 +180,7 @@ func keeping(keep func(io.Reader) (journal.Blob, error)) (contentSink, *journal.
 	var blob journal.Blob
 	return func(r io.Reader) (string, error) {
 		var err error
-		blob, err = keep(r)
+		blob, err = keep(atOnce(r))
 		return blob.Ref().Digest, err
 	}, &blob
 }

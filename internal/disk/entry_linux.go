@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,15 +18,7 @@ func (r *linuxRoot) within(name string, act func(dir int, base string) error) er
 		return err
 	}
 	parent, base := split(name)
-	if k, ok := r.walk.(*kernelWalker); ok {
-		return k.folder(parent, func(fd int) error { return act(fd, base) })
-	}
-	dir, err := r.walk.open(parent, unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return control(dir, func(fd int) error { return act(fd, base) })
+	return r.walk.folder(parent, func(fd int) error { return act(fd, base) })
 }
 
 // between is within for two names.
@@ -40,46 +31,46 @@ func (r *linuxRoot) between(from, to string, act func(fromDir int, fromBase stri
 }
 
 func (r *linuxRoot) Create(name string, perm fs.FileMode) (File, error) {
-	file, err := r.create(name, perm)
+	fd, err := r.create(name, perm)
 	if err != nil {
 		return nil, pathError("create", name, err)
 	}
-	return &openFile{file: file, name: name}, nil
+	return &openFile{fd: fd, name: name}, nil
 }
 
 // create opens the file with no more than its owner's bits, so that it is never
 // wider than requested. It sets the other bits later, without the umask.
-func (r *linuxRoot) create(name string, perm fs.FileMode) (*os.File, error) {
+func (r *linuxRoot) create(name string, perm fs.FileMode) (fd int, err error) {
 	if err := checkPerm(perm); err != nil {
-		return nil, err
+		return 0, err
 	}
 	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	var file *os.File
-	err := r.within(name, func(dir int, base string) error {
-		return interrupted(func() error {
-			fd, err := unix.Openat(dir, base, flags, rawPerm(perm)&0o600)
-			if err == nil {
-				file = os.NewFile(uintptr(fd), name)
-			}
+	err = r.within(name, func(dir int, base string) error {
+		return interrupted(func() (err error) {
+			fd, err = unix.Openat(dir, base, flags, rawPerm(perm)&0o600)
 			return err
 		})
 	})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	if err := exact(file, perm); err != nil {
-		_ = file.Close()
-		return nil, err
+	if err := exact(fd, perm); err != nil {
+		_ = unix.Close(fd)
+		return 0, err
 	}
-	return file, nil
+	return fd, nil
 }
 
-func exact(file *os.File, perm fs.FileMode) error {
-	err := control(file, func(fd int) error { return unix.Fchmod(fd, rawPerm(perm)) })
-	if err != nil {
+// exact sets the bits of a new file if the umask or the list of its folder
+// changed them.
+func exact(fd int, perm fs.FileMode) error {
+	if stuck(fd, perm) == nil {
+		return nil
+	}
+	if err := unix.Fchmod(fd, rawPerm(perm)); err != nil {
 		return err
 	}
-	return stuck(file, perm)
+	return stuck(fd, perm)
 }
 
 func (r *linuxRoot) Mkdir(name string, perm fs.FileMode) error {
@@ -94,9 +85,8 @@ func (r *linuxRoot) Mkdir(name string, perm fs.FileMode) error {
 		if err != nil {
 			return err
 		}
-		made := os.NewFile(uintptr(fd), base)
-		defer made.Close()
-		return chmod(made, perm)
+		defer func() { _ = unix.Close(fd) }() // nothing was written through it
+		return chmod(fd, perm)
 	})
 	return pathError("mkdir", name, err)
 }

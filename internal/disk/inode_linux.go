@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strconv"
 	"time"
 
@@ -16,43 +15,44 @@ import (
 // chmod sets the bits of a pinned inode and verifies them: the kernel silently
 // drops setgid if the process is not in the group, and some file systems keep
 // no bits.
-func chmod(pin *os.File, perm fs.FileMode) error {
-	err := control(pin, func(fd int) error {
-		err := unix.Fchmodat(fd, "", rawPerm(perm), unix.AT_EMPTY_PATH)
-		if errors.Is(err, unix.EOPNOTSUPP) {
-			err = unix.Chmod(procPath(fd), rawPerm(perm))
-		}
-		return err
-	})
+func chmod(pin int, perm fs.FileMode) error {
+	err := unix.Fchmodat(pin, "", rawPerm(perm), unix.AT_EMPTY_PATH)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		err = unix.Chmod(procPath(pin), rawPerm(perm))
+	}
 	if err != nil {
 		return err
 	}
 	return stuck(pin, perm)
 }
 
-func stuck(file *os.File, perm fs.FileMode) error {
-	info, err := stat(file)
+func stuck(fd int, perm fs.FileMode) error {
+	info, err := statOf(fd)
 	if err == nil && info.Perm != perm {
 		err = fmt.Errorf("%w: mode is %v, not %v", ErrUnsupported, info.Perm, perm)
 	}
 	return err
 }
 
-// setMtime sets the time of a pinned inode. Kernels before 5.8 refuse the empty
-// path here.
-func setMtime(pin *os.File, t time.Time) error {
+func chown(pin int, o Owner) error {
+	return unix.Fchownat(pin, "", int(o.User), int(o.Group), unix.AT_EMPTY_PATH)
+}
+
+func fsync(fd int) error { return interrupted(func() error { return unix.Fsync(fd) }) }
+
+// setMtime sets the time of an inode, also of one opened with O_PATH. Kernels
+// before 5.8 refuse the empty path here.
+func setMtime(pin int, t time.Time) error {
 	mtime, err := unix.TimeToTimespec(t)
 	if err != nil {
 		return err
 	}
 	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, mtime}
-	return control(pin, func(fd int) error {
-		err := unix.UtimesNanoAt(fd, "", times, unix.AT_EMPTY_PATH)
-		if errors.Is(err, unix.EINVAL) {
-			err = unix.UtimesNanoAt(unix.AT_FDCWD, procPath(fd), times, 0)
-		}
-		return err
-	})
+	err = unix.UtimesNanoAt(pin, "", times, unix.AT_EMPTY_PATH)
+	if errors.Is(err, unix.EINVAL) {
+		err = unix.UtimesNanoAt(unix.AT_FDCWD, procPath(pin), times, 0)
+	}
+	return err
 }
 
 // procPath returns the path by which old kernels reach a pinned inode. It
@@ -62,9 +62,9 @@ func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 // featuresOf knows the file systems on which the features were tested. The
 // kernel offers no test that leaves nothing in the folder. On an overlay, a
 // lease misses a writer that mapped the file and closed it.
-func featuresOf(root *os.File) Features {
+func featuresOf(root int) Features {
 	var raw unix.Statfs_t
-	err := control(root, func(fd int) error { return unix.Fstatfs(fd, &raw) })
+	err := unix.Fstatfs(root, &raw)
 	known := err == nil && tried(int64(raw.Type))
 	return Features{
 		Exchange:  known,

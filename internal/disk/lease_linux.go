@@ -26,12 +26,7 @@ func (r *linuxRoot) quiet(name string) error {
 	case info.Type != TypeFile:
 		return ErrType
 	}
-	file, err := r.unpin(name, nil, info)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return control(file, lease)
+	return r.contentOf(name, info, lease)
 }
 
 // leaseDelay is the first delay before lease tries again, and leaseTries the

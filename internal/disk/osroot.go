@@ -49,21 +49,3 @@ func linkError(op, from, to string, err error) error {
 	}
 	return &os.LinkError{Op: op, Old: from, New: to, Err: err}
 }
-
-// stillThere returns a host path if it leads to the directory that id
-// identifies.
-func stillThere(path string, id Identity) (string, error) {
-	dir, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer dir.Close()
-	info, err := stat(dir)
-	if err != nil {
-		return "", err
-	}
-	if !id.Is(Identity{Device: info.Device, Inode: info.Inode}) {
-		return "", pathError("path", path, ErrEscape)
-	}
-	return path, nil
-}

@@ -377,3 +377,21 @@ func typeOf(mode fs.FileMode) Type {
 	}
 	return TypeOther
 }
+
+// stillThere returns a host path if it leads to the directory that id
+// identifies.
+func stillThere(path string, id Identity) (string, error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	info, err := stat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !id.Is(Identity{Device: info.Device, Inode: info.Inode}) {
+		return "", pathError("path", path, ErrEscape)
+	}
+	return path, nil
+}

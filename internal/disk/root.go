@@ -131,7 +131,7 @@ type Root interface {
 }
 
 // File is one open regular file. Files from Open refuse Write, files from
-// Create refuse Read. It is not safe for concurrent reads or writes.
+// Create refuse Read. It is not safe for concurrent use.
 type File interface {
 	io.Reader
 	io.Writer
@@ -150,6 +150,43 @@ type File interface {
 
 	// Close closes the file. It does not make anything durable.
 	Close() error
+}
+
+// FolderPinner is a Root that can keep a directory open, for a sequence of
+// operations on its entries.
+type FolderPinner interface {
+	// PinFolder returns a view of the root. It resolves the directory and the
+	// names in it from one open descriptor, and all other names as the root
+	// does. So its operations act on the same directory, even if another
+	// process moves it meanwhile: then they act as if the move came last. The
+	// name is walked only once, so a caller must not keep the view while it
+	// waits for anything but the disk. The view needs its own Close, after its
+	// last operation. "." is the root.
+	PinFolder(name string) (Root, error)
+}
+
+// Reopener is a Root that can open a file that it has described, without
+// another description of the name.
+type Reopener interface {
+	// Reopen is Open for the regular file that Lstat has just described. If the
+	// name leads to another file by now, or the file has another size or time,
+	// it returns ErrBusy. For another type it returns ErrType.
+	Reopen(name string, was Info) (OpenMetadata, error)
+}
+
+// OpenMetadata is the part of Root that some files offer for their own inode,
+// under whatever name it is: without another walk, and without the question
+// whether the name still leads to it. The methods do what those of Root do.
+type OpenMetadata interface {
+	File
+
+	TryLease() error // only for a file from Open
+	Xattrs() (map[string][]byte, error)
+	SetXattr(key string, value []byte) error
+	RemoveXattr(key string) error
+	Chmod(perm fs.FileMode) error
+	Chown(o Owner) error
+	SetMtime(t time.Time) error
 }
 
 // OpenRoot opens an existing directory by a host path. Only this function

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,7 +32,7 @@ func openRoot(dir string) (Root, error) {
 
 func newLinuxRoot(w walker) (Root, error) {
 	r := &linuxRoot{walk: w, self: self()}
-	err := r.pinned(".", func(self *os.File, info Info) error {
+	err := r.pinned(".", func(self int, info Info) error {
 		r.identity = Identity{Device: info.Device, Inode: info.Inode, Created: creationTime(self)}
 		r.features = featuresOf(self)
 		return nil
@@ -61,83 +59,98 @@ func (r *linuxRoot) WithoutLinks() Root {
 }
 
 // pinned runs act on the file of the name, a link included.
-func (r *linuxRoot) pinned(name string, act func(pin *os.File, info Info) error) error {
+func (r *linuxRoot) pinned(name string, act func(pin int, info Info) error) error {
 	if err := checkRootPath(name); err != nil {
 		return err
 	}
-	pin, err := r.walk.pin(name)
-	if err != nil {
-		return err
-	}
-	defer pin.Close()
-	info, err := stat(pin)
-	if err != nil {
-		return err
-	}
-	_, info.Name = split(name)
-	return act(pin, info)
+	return r.walk.with(name, toPin, func(pin int) error {
+		info, err := statOf(pin)
+		if err != nil {
+			return err
+		}
+		_, info.Name = split(name)
+		return act(pin, info)
+	})
 }
 
 // stat describes the file of the name, a link included.
 func (r *linuxRoot) stat(name string) (found Info, err error) {
-	k, ok := r.walk.(*kernelWalker)
-	if !ok {
-		err = r.pinned(name, func(_ *os.File, info Info) error {
-			found = info
-			return nil
-		})
-		return found, err
-	}
 	if err := checkRootPath(name); err != nil {
 		return Info{}, err
 	}
-	found, err = k.stat(name)
+	found, err = r.walk.stat(name)
 	_, found.Name = split(name)
 	return found, err
 }
 
 func (r *linuxRoot) Open(name string) (File, error) {
-	file, err := r.openRegular(name)
+	fd, err := r.openRegular(name)
 	if err != nil {
 		return nil, pathError("open", name, err)
 	}
-	return &openFile{file: file, name: name, holes: r.features.SyncAll}, nil
+	return &openFile{fd: fd, name: name, holes: r.features.SyncAll}, nil
+}
+
+// Reopen implements Reopener. The caller has checked the type, as openRegular
+// does.
+func (r *linuxRoot) Reopen(name string, was Info) (OpenMetadata, error) {
+	if err := CheckPath(name); err != nil {
+		return nil, pathError("open", name, err)
+	}
+	if was.Type != TypeFile {
+		return nil, pathError("open", name, ErrType)
+	}
+	fd, err := r.walk.open(name, toRead|unix.O_NOFOLLOW)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	is, err := statOf(fd)
+	if err == nil && (is.Inode != was.Inode || is.Device != was.Device || is.Size != was.Size || !is.Mtime.Equal(was.Mtime)) {
+		err = ErrBusy
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, pathError("open", name, err)
+	}
+	return &openFile{fd: fd, name: name, holes: r.features.SyncAll}, nil
 }
 
 // openRegular checks the file before it opens it, since opening can have
 // effects: wake the writer of a FIFO, rewind a tape. It checks the target of a
 // final link only afterwards.
-func (r *linuxRoot) openRegular(name string) (*os.File, error) {
+func (r *linuxRoot) openRegular(name string) (fd int, err error) {
 	if err := CheckPath(name); err != nil {
-		return nil, err
+		return 0, err
 	}
 	info, err := r.stat(name)
 	if err == nil && info.Type != TypeFile && info.Type != TypeLink {
 		err = ErrType
 	}
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	file, _, err := r.reopen(name)
-	return file, err
+	fd, err = r.walk.open(name, toRead)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := regular(fd); err != nil {
+		_ = unix.Close(fd)
+		return 0, err
+	}
+	return fd, nil
 }
 
-// reopen opens a regular file for reading, without waiting if it is another
+// toRead opens a regular file for reading, without waiting if it is another
 // type.
-func (r *linuxRoot) reopen(name string) (*os.File, Info, error) {
-	file, err := r.walk.open(name, unix.O_RDONLY|unix.O_NONBLOCK)
-	if err != nil {
-		return nil, Info{}, err
-	}
-	info, err := stat(file)
+const toRead = unix.O_RDONLY | unix.O_NONBLOCK
+
+// regular describes an open file, and returns ErrType for another type.
+func regular(fd int) (Info, error) {
+	info, err := statOf(fd)
 	if err == nil && info.Type != TypeFile {
 		err = ErrType
 	}
-	if err != nil {
-		_ = file.Close()
-		return nil, Info{}, err
-	}
-	return file, info, nil
+	return info, err
 }
 
 func (r *linuxRoot) Lstat(name string) (found Info, err error) {
@@ -146,73 +159,63 @@ func (r *linuxRoot) Lstat(name string) (found Info, err error) {
 }
 
 func (r *linuxRoot) ReadDir(name string) (entries []Info, err error) {
-	err = r.directory(name, func(dir *os.File) error {
-		names, err := dir.Readdirnames(-1)
+	err = r.directory(name, func(fd int) error {
+		names, err := namesIn(fd)
 		if err != nil {
-			return innermost(err)
+			return err
 		}
 		slices.Sort(names)
-		entries, err = describe(dir, names)
+		entries, err = describe(fd, names)
 		return err
 	})
 	return entries, pathError("readdir", name, err)
 }
 
-// describe reads each entry without following it.
-func describe(dir *os.File, names []string) ([]Info, error) {
-	entries := make([]Info, 0, len(names))
-	err := control(dir, func(fd int) error {
-		for _, name := range names {
-			var raw unix.Stat_t
-			err := unix.Fstatat(fd, name, &raw, unix.AT_SYMLINK_NOFOLLOW)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			info := infoOf(&raw)
-			info.Name = strings.Clone(name)
-			entries = append(entries, info)
-		}
-		return nil
-	})
-	return entries, err
-}
-
-// directory runs act on a directory opened for reading: the pinned one, through
-// its own ".", so that there is no second walk.
-func (r *linuxRoot) directory(name string, act func(dir *os.File) error) error {
-	return r.pinned(name, func(pin *os.File, info Info) error {
-		if info.Type != TypeDir {
-			return ErrType
-		}
-		dir, err := readable(pin)
-		if err != nil {
-			return err
-		}
-		defer dir.Close()
-		return act(dir)
-	})
-}
-
-// readable opens a pinned directory for reading and syncing.
-func readable(pin *os.File) (*os.File, error) {
-	var fd int
-	err := control(pin, func(at int) error {
-		return interrupted(func() (err error) {
-			fd, err = unix.Openat(at, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// namesIn returns the names in an open directory, unsorted.
+func namesIn(fd int) (names []string, err error) {
+	buf := make([]byte, 8<<10)
+	for {
+		var n int
+		err := interrupted(func() (err error) {
+			n, err = unix.ReadDirent(fd, buf)
 			return err
 		})
-	})
-	if err != nil {
-		return nil, err
+		if err != nil || n <= 0 {
+			return names, err
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
 	}
-	return os.NewFile(uintptr(fd), "."), nil
+}
+
+// describe reads each entry without following it.
+func describe(dir int, names []string) ([]Info, error) {
+	entries := make([]Info, 0, len(names))
+	for _, name := range names {
+		var raw unix.Stat_t
+		err := unix.Fstatat(dir, name, &raw, unix.AT_SYMLINK_NOFOLLOW)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		info := infoOf(&raw)
+		info.Name = name
+		entries = append(entries, info)
+	}
+	return entries, nil
+}
+
+// directory runs act on a directory opened for reading.
+func (r *linuxRoot) directory(name string, act func(fd int) error) error {
+	if err := checkRootPath(name); err != nil {
+		return err
+	}
+	return r.walk.directory(name, act)
 }
 
 func (r *linuxRoot) Readlink(name string) (target string, err error) {
-	err = r.pinned(name, func(pin *os.File, info Info) error {
+	err = r.pinned(name, func(pin int, info Info) error {
 		if info.Type != TypeLink {
 			return ErrType
 		}
@@ -224,28 +227,24 @@ func (r *linuxRoot) Readlink(name string) (target string, err error) {
 
 // readlink grows its buffer until the target is shorter: some file systems
 // report no useful size.
-func readlink(pin *os.File) (target string, err error) {
-	err = control(pin, func(fd int) error {
-		for size := 256; ; size *= 2 {
-			buf := make([]byte, size)
-			n, err := unix.Readlinkat(fd, "", buf)
-			if err != nil {
-				return err
-			}
-			if n < size {
-				target = string(buf[:n])
-				return nil
-			}
+func readlink(pin int) (target string, err error) {
+	for size := 256; ; size *= 2 {
+		buf := make([]byte, size)
+		n, err := unix.Readlinkat(pin, "", buf)
+		if err != nil {
+			return "", err
 		}
-	})
-	return target, err
+		if n < size {
+			return string(buf[:n]), nil
+		}
+	}
 }
 
 func (r *linuxRoot) Chmod(name string, perm fs.FileMode) error {
 	if err := checkPerm(perm); err != nil {
 		return pathError("chmod", name, err)
 	}
-	err := r.pinned(name, func(pin *os.File, info Info) error {
+	err := r.pinned(name, func(pin int, info Info) error {
 		if info.Type != TypeFile && info.Type != TypeDir {
 			return ErrType
 		}
@@ -258,26 +257,22 @@ func (r *linuxRoot) Chown(name string, o Owner) error {
 	if !o.Known {
 		return pathError("chown", name, ErrUnsupported)
 	}
-	err := r.pinned(name, func(pin *os.File, _ Info) error {
-		return control(pin, func(fd int) error {
-			return unix.Fchownat(fd, "", int(o.User), int(o.Group), unix.AT_EMPTY_PATH)
-		})
-	})
+	err := r.pinned(name, func(pin int, _ Info) error { return chown(pin, o) })
 	return pathError("chown", name, err)
 }
 
 func (r *linuxRoot) SetMtime(name string, t time.Time) error {
-	err := r.pinned(name, func(pin *os.File, _ Info) error { return setMtime(pin, t) })
+	err := r.pinned(name, func(pin int, _ Info) error { return setMtime(pin, t) })
 	return pathError("chtimes", name, err)
 }
 
 func (r *linuxRoot) SyncDir(name string) error {
-	err := r.directory(name, func(dir *os.File) error { return innermost(dir.Sync()) })
+	err := r.directory(name, fsync)
 	return pathError("sync", name, err)
 }
 
 func (r *linuxRoot) SyncAll() error {
-	err := r.directory(".", func(dir *os.File) error { return control(dir, unix.Syncfs) })
+	err := r.directory(".", unix.Syncfs)
 	return pathError("sync", ".", err)
 }
 
@@ -285,16 +280,22 @@ func (r *linuxRoot) Identity() Identity { return r.identity }
 
 // Path asks the kernel, which follows a moved directory.
 func (r *linuxRoot) Path() (path string, err error) {
-	err = r.pinned(".", func(pin *os.File, _ Info) error {
-		return control(pin, func(fd int) error {
-			path, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
-			return err
-		})
+	err = r.walk.folder(".", func(self int) error {
+		path, err = os.Readlink(procPath(self))
+		return err
 	})
 	if err != nil {
 		return "", pathError("path", ".", err)
 	}
-	return stillThere(path, r.identity)
+	var raw unix.Stat_t
+	err = unix.Stat(path, &raw)
+	if err == nil && !r.identity.Is(Identity{Device: raw.Dev, Inode: raw.Ino}) {
+		err = ErrEscape
+	}
+	if err != nil {
+		return "", pathError("path", path, err)
+	}
+	return path, nil
 }
 
 func (r *linuxRoot) Self() Self { return r.self }

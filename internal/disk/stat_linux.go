@@ -10,12 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stat describes an open file, also one opened with O_PATH. The caller sets the
-// name.
-func stat(file *os.File) (Info, error) {
+// stat describes an open file. The caller sets the name.
+func stat(file *os.File) (info Info, err error) {
+	err = control(file, func(fd int) error {
+		info, err = statOf(fd)
+		return err
+	})
+	return info, err
+}
+
+// statOf is stat for a descriptor, also of a file opened with O_PATH.
+func statOf(fd int) (Info, error) {
 	var raw unix.Stat_t
-	err := control(file, func(fd int) error { return unix.Fstat(fd, &raw) })
-	if err != nil {
+	if err := unix.Fstat(fd, &raw); err != nil {
 		return Info{}, err
 	}
 	return infoOf(&raw), nil
@@ -23,11 +30,9 @@ func stat(file *os.File) (Info, error) {
 
 // creationTime returns the creation time of an open file's inode, in nanoseconds
 // since 1970; 0 if the file system has none.
-func creationTime(file *os.File) int64 {
+func creationTime(fd int) int64 {
 	var raw unix.Statx_t
-	err := control(file, func(fd int) error {
-		return unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &raw)
-	})
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &raw)
 	if err != nil || raw.Mask&unix.STATX_BTIME == 0 {
 		return 0
 	}

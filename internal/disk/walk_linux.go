@@ -16,16 +16,31 @@ import (
 // A walker resolves names to descriptors. Only this part decides what lies
 // beneath the root. Names are checked before.
 type walker interface {
-	// pin returns a descriptor of the file itself, a final link included, and
-	// opens nothing: no device, no FIFO, no lease.
-	pin(name string) (*os.File, error)
+	// with opens the file of the name while act runs. A descriptor that never
+	// leaves this function needs no os.File, which would cost more than
+	// everything else here. The caller checks the type.
+	with(name string, flags int, act func(fd int) error) error
 
 	// open opens the target of the name, through a final link if it stays
-	// beneath. The caller checks the type.
-	open(name string, flags int) (*os.File, error)
+	// beneath, and returns its descriptor. The caller checks the type.
+	open(name string, flags int) (fd int, err error)
+
+	// stat describes the file itself, a final link included.
+	stat(name string) (Info, error)
+
+	// folder runs act on a directory, which is open at least during act.
+	folder(name string, act func(fd int) error) error
+
+	// directory runs act on a directory opened for reading. It returns ErrType
+	// for a file of another type, a link included.
+	directory(name string, act func(fd int) error) error
 
 	close() error
 }
+
+// toPin opens the file itself, a final link included, and has no effect on it:
+// no device, no FIFO, no lease.
+const toPin = unix.O_PATH | unix.O_NOFOLLOW
 
 // newWalker prefers openat2. A seccomp filter older than the call returns
 // EPERM, an older kernel ENOSYS.
@@ -35,9 +50,9 @@ func newWalker(dir string) (walker, error) {
 		return nil, err
 	}
 	w := &kernelWalker{root: root, refuse: beneath}
-	probe, err := w.open(".", unix.O_PATH)
+	err = w.with(".", unix.O_PATH, func(int) error { return nil })
 	if err == nil {
-		return w, probe.Close()
+		return w, nil
 	}
 	_ = root.Close()
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
@@ -56,54 +71,69 @@ type kernelWalker struct {
 
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
 
-func (w *kernelWalker) pin(name string) (*os.File, error) {
-	return w.open(name, unix.O_PATH|unix.O_NOFOLLOW)
+func (w *kernelWalker) with(name string, flags int, act func(fd int) error) error {
+	return control(w.root, func(root int) error { return w.withAt(root, name, flags, act) })
 }
 
-// stat describes the file of pin, without keeping it open.
-func (w *kernelWalker) stat(name string) (info Info, err error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: w.refuse}
-	err = control(w.root, func(root int) error {
-		return w.withOpen(root, name, &how, func(fd int) error {
-			var raw unix.Stat_t
-			if err := unix.Fstat(fd, &raw); err != nil {
-				return err
-			}
-			info = infoOf(&raw)
-			return nil
-		})
-	})
-	return info, err
-}
-
-// folder runs act on a directory, which is open only during act.
-func (w *kernelWalker) folder(name string, act func(fd int) error) error {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: w.refuse}
-	return control(w.root, func(root int) error { return w.withOpen(root, name, &how, act) })
-}
-
-// withOpen opens a name while act runs. A descriptor that never leaves this
-// function needs no os.File, which would cost more than everything else here.
-func (w *kernelWalker) withOpen(root int, name string, how *unix.OpenHow, act func(fd int) error) error {
-	fd, err := openat2(root, name, how)
+// withAt is with for a name below an open directory.
+func (w *kernelWalker) withAt(dir int, name string, flags int, act func(fd int) error) error {
+	fd, err := w.openAt(dir, name, flags)
 	if err != nil {
-		return walkError(err)
+		return err
 	}
 	defer func() { _ = unix.Close(fd) }() // nothing was written through it
 	return act(fd)
 }
 
-func (w *kernelWalker) open(name string, flags int) (*os.File, error) {
+func (w *kernelWalker) openAt(dir int, name string, flags int) (fd int, err error) {
 	how := unix.OpenHow{Flags: uint64(flags) | unix.O_CLOEXEC, Resolve: w.refuse}
-	var fd int
-	err := control(w.root, func(root int) (err error) {
-		fd, err = openat2(root, name, &how)
+	fd, err = openat2(dir, name, &how)
+	return fd, walkError(err)
+}
+
+func (w *kernelWalker) open(name string, flags int) (fd int, err error) {
+	err = control(w.root, func(root int) (err error) {
+		fd, err = w.openAt(root, name, flags)
 		return err
 	})
-	if err != nil {
-		return nil, walkError(err)
+	return fd, err
+}
+
+func (w *kernelWalker) stat(name string) (info Info, err error) {
+	err = control(w.root, func(root int) error {
+		info, err = w.statAt(root, name)
+		return err
+	})
+	return info, err
+}
+
+func (w *kernelWalker) folder(name string, act func(fd int) error) error {
+	return control(w.root, func(root int) error {
+		if name == "." {
+			return act(root)
+		}
+		return w.withAt(root, name, unix.O_PATH|unix.O_DIRECTORY, act)
+	})
+}
+
+func (w *kernelWalker) directory(name string, act func(fd int) error) error {
+	return control(w.root, func(root int) error { return w.directoryAt(root, name, act) })
+}
+
+// directoryAt is directory for a name below an open directory. Opening a
+// directory has no effect on it, so nothing looks at its type before.
+func (w *kernelWalker) directoryAt(dir int, name string, act func(fd int) error) error {
+	fd, err := w.openAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	if errors.Is(err, unix.ENOTDIR) {
+		if info, lerr := w.statAt(dir, name); lerr == nil && info.Type != TypeDir {
+			err = ErrType // else something above it is no directory
+		}
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }() // nothing was written through it
+	return act(fd)
 }
 
 func (w *kernelWalker) close() error { return w.root.Close() }
@@ -169,13 +199,67 @@ func placeOf(file *os.File) (mountID, error) {
 	return mountID{id: info.Device}, err
 }
 
-// pin relies on os.Root adding O_NOFOLLOW to every step: together with O_PATH
+// with relies on os.Root adding O_NOFOLLOW to every step: together with O_PATH
 // that returns the link, where plain O_NOFOLLOW would fail and be resolved.
-func (w *outsideWalker) pin(name string) (*os.File, error) {
-	return w.open(name, unix.O_PATH)
+func (w *outsideWalker) with(name string, flags int, act func(fd int) error) error {
+	file, err := w.openFile(name, flags&^unix.O_NOFOLLOW)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return control(file, act)
 }
 
-func (w *outsideWalker) open(name string, flags int) (*os.File, error) {
+func (w *outsideWalker) open(name string, flags int) (fd int, err error) {
+	err = w.with(name, flags, func(own int) error {
+		fd, err = unix.FcntlInt(uintptr(own), unix.F_DUPFD_CLOEXEC, 0)
+		return err
+	})
+	return fd, err
+}
+
+func (w *outsideWalker) stat(name string) (info Info, err error) {
+	err = w.with(name, toPin, func(fd int) error {
+		info, err = statOf(fd)
+		return err
+	})
+	return info, err
+}
+
+func (w *outsideWalker) folder(name string, act func(fd int) error) error {
+	return w.with(name, unix.O_PATH|unix.O_DIRECTORY, act)
+}
+
+// directory opens the directory that it pinned through its own ".", so that
+// there is no second walk.
+func (w *outsideWalker) directory(name string, act func(fd int) error) error {
+	return w.with(name, toPin, func(pin int) error {
+		info, err := statOf(pin)
+		if err == nil && info.Type != TypeDir {
+			err = ErrType
+		}
+		if err != nil {
+			return err
+		}
+		return readable(pin, act)
+	})
+}
+
+// readable runs act on a pinned directory opened for reading and syncing.
+func readable(pin int, act func(fd int) error) error {
+	var dir int
+	err := interrupted(func() (err error) {
+		dir, err = unix.Openat(pin, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(dir) }() // nothing was written through it
+	return act(dir)
+}
+
+func (w *outsideWalker) openFile(name string, flags int) (*os.File, error) {
 	file, err := w.root.OpenFile(name, flags, 0)
 	if err != nil {
 		return nil, walkError(rootError(err))
@@ -196,6 +280,8 @@ func (w *outsideWalker) close() error { return w.root.Close() }
 // walkError maps the kernel's errors to those of this package.
 func walkError(err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.ELOOP):
 		return fmt.Errorf("%w: %w", ErrEscape, err)
 	case errors.Is(err, unix.EAGAIN):

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -14,9 +13,7 @@ import (
 
 func (r *linuxRoot) Xattrs(name string) (attrs map[string][]byte, err error) {
 	attrs = map[string][]byte{}
-	err = r.content(name, func(file *os.File) error {
-		return control(file, func(fd int) error { return readXattrs(fd, attrs) })
-	})
+	err = r.content(name, func(fd int) error { return readXattrs(fd, attrs) })
 	if errors.Is(err, ErrType) || errors.Is(err, unix.EOPNOTSUPP) {
 		return attrs, nil
 	}
@@ -26,26 +23,11 @@ func (r *linuxRoot) Xattrs(name string) (attrs map[string][]byte, err error) {
 	return attrs, nil
 }
 
-// Xattrs returns the attributes of this open file, without a second walk.
-func (f *openFile) Xattrs() (map[string][]byte, error) {
-	attrs := map[string][]byte{}
-	err := control(f.file, func(fd int) error { return readXattrs(fd, attrs) })
-	if errors.Is(err, unix.EOPNOTSUPP) {
-		return attrs, nil
-	}
-	if err != nil {
-		return nil, pathError("getxattr", f.name, err)
-	}
-	return attrs, nil
-}
-
 func (r *linuxRoot) SetXattr(name, key string, value []byte) error {
 	if err := CheckXattr(key); err != nil {
 		return pathError("setxattr", name, err)
 	}
-	err := r.content(name, func(file *os.File) error {
-		return control(file, func(fd int) error { return unix.Fsetxattr(fd, key, value, 0) })
-	})
+	err := r.content(name, func(fd int) error { return unix.Fsetxattr(fd, key, value, 0) })
 	return pathError("setxattr", name, xattrError(err))
 }
 
@@ -53,44 +35,39 @@ func (r *linuxRoot) RemoveXattr(name, key string) error {
 	if err := CheckXattr(key); err != nil {
 		return pathError("removexattr", name, err)
 	}
-	err := r.content(name, func(file *os.File) error {
-		return control(file, func(fd int) error { return unix.Fremovexattr(fd, key) })
-	})
+	err := r.content(name, func(fd int) error { return unix.Fremovexattr(fd, key) })
 	return pathError("removexattr", name, xattrError(err))
 }
 
 // content runs act on a file or directory opened for reading, which the calls
 // for attributes and leases need. It opens the inode of the name itself, never
-// the target of a link. If another inode gets the name between the two walks,
+// the target of a link. If another inode gets the name between the two steps,
 // the error is ErrBusy.
-func (r *linuxRoot) content(name string, act func(file *os.File) error) error {
-	return r.pinned(name, func(pin *os.File, info Info) error {
-		file, err := r.unpin(name, pin, info)
-		if err != nil {
-			return err
+func (r *linuxRoot) content(name string, act func(fd int) error) error {
+	return r.pinned(name, func(pin int, info Info) error {
+		if info.Type == TypeDir {
+			return readable(pin, act)
 		}
-		defer file.Close()
-		return act(file)
+		return r.contentOf(name, info, act)
 	})
 }
 
-func (r *linuxRoot) unpin(name string, pin *os.File, info Info) (*os.File, error) {
-	switch info.Type {
-	case TypeDir:
-		return readable(pin)
-	case TypeFile:
-		file, again, err := r.reopen(name)
-		if errors.Is(err, ErrType) {
-			return nil, ErrBusy
-		}
-		if err == nil && (again.Inode != info.Inode || again.Device != info.Device) {
-			_ = file.Close()
-			return nil, ErrBusy
-		}
-		return file, err
-	case TypeLink, TypeOther:
+// contentOf runs act on a file opened for reading, if its name still leads to
+// the described inode.
+func (r *linuxRoot) contentOf(name string, info Info, act func(fd int) error) error {
+	if info.Type != TypeFile {
+		return ErrType
 	}
-	return nil, ErrType
+	return r.walk.with(name, toRead, func(fd int) error {
+		again, err := regular(fd)
+		if errors.Is(err, ErrType) || err == nil && (again.Inode != info.Inode || again.Device != info.Device) {
+			err = ErrBusy
+		}
+		if err != nil {
+			return err
+		}
+		return act(fd)
+	})
 }
 
 // readXattrs fills attrs. It skips an attribute that vanishes after it was
@@ -147,13 +124,8 @@ func xattrError(err error) error {
 
 // keepsXattrs reads a missing attribute of the root: only a file system that
 // supports attributes reports it as missing.
-func keepsXattrs(root *os.File) bool {
-	dir, err := readable(root)
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	err = control(dir, func(fd int) error {
+func keepsXattrs(root int) bool {
+	err := readable(root, func(fd int) error {
 		_, err := unix.Fgetxattr(fd, "user.remit.probe", nil)
 		return err
 	})

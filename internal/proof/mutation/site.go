@@ -228,7 +228,7 @@ func called(name string, args int) Kind {
 		return Barrier
 	case (name == "Same" || name == "same") && args > 0:
 		return Token
-	case name == "TryLease" && args == 1:
+	case name == "TryLease" && args <= 1:
 		return Lease
 	}
 	return ""

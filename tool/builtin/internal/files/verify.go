@@ -182,14 +182,18 @@ func compare(ctx context.Context, s verify.Subject, root, path string, want []by
 		return verify.CannotTell("there is no world to look at")
 	}
 	r, err := s.Resources.Open(ctx, resource)
-	got, err := upTo(len(want), r, err)
+	var got []byte
+	if err == nil {
+		defer func() { _ = r.Close() }()
+		got, err = upTo(len(want), r)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return verify.Absent("the file is not there")
 	case err != nil:
 		return verify.CannotTell(err.Error())
 	case bytes.Equal(got, want):
-		return asRecorded(ctx, s, resource)
+		return asRecorded(ctx, s, resource, r)
 	default:
 		return verify.Absent("the file has another content")
 	}
@@ -197,7 +201,7 @@ func compare(ctx context.Context, s verify.Subject, root, path string, want []by
 
 // asRecorded looks at a file whose content is the one that was asked for, and may
 // have been before: its bits and attributes tell what the call did.
-func asRecorded(ctx context.Context, s verify.Subject, resource string) verify.Verdict {
+func asRecorded(ctx context.Context, s verify.Subject, resource string, read io.Reader) verify.Verdict {
 	const right = "the file has exactly the content that was asked for"
 	first, last := "", ""
 	for _, c := range s.Changes {
@@ -212,7 +216,7 @@ func asRecorded(ctx context.Context, s verify.Subject, resource string) verify.V
 	if last == "" {
 		return verify.Applied(right) // it had it before
 	}
-	version, err := s.Resources.Version(ctx, resource)
+	version, err := versionOf(ctx, s, resource, read)
 	switch {
 	case err != nil:
 		return verify.CannotTell(err.Error())
@@ -239,12 +243,27 @@ func slurp(r io.ReadCloser, err error) ([]byte, error) {
 	return data, errors.Join(err, r.Close())
 }
 
+// versionOf returns the version of a file that was read to its end. The reader
+// knows it if nothing has changed the file meanwhile. If it does not, the file
+// is read again.
+func versionOf(ctx context.Context, s verify.Subject, resource string, read io.Reader) (string, error) {
+	if r, ok := read.(interface {
+		Version(ctx context.Context) (string, bool)
+	}); ok {
+		if version, known := r.Version(ctx); known {
+			return version, nil
+		}
+	}
+	return s.Resources.Version(ctx, resource)
+}
+
 // upTo reads as much as tells whether there is more than n bytes: anything may
 // stand in a file by now.
-func upTo(n int, r io.ReadCloser, err error) ([]byte, error) {
-	if err != nil {
-		return nil, err
+func upTo(n int, r io.Reader) ([]byte, error) {
+	data := make([]byte, n+1)
+	got, err := io.ReadFull(r, data)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
 	}
-	data, err := io.ReadAll(io.LimitReader(r, int64(n)+1))
-	return data, errors.Join(err, r.Close())
+	return data[:got], err
 }
