@@ -8,7 +8,7 @@ import (
 
 // mayStore refuses a batch that contradicts the content of the journal.
 func (w *writer) mayStore(b journal.Batch) (refused, err error) {
-	for _, look := range []func(journal.Batch) (refused, err error){w.mayTake, w.mayPass, w.mayClaim, w.haveBlobs, w.mayGrow} {
+	for _, look := range []func(journal.Batch) (refused, err error){w.mayTake, w.mayPass, w.mayClaim, w.haveBlobs, w.mayErase, w.mayGrow} {
 		if refused, err = look(b); refused != nil || err != nil {
 			return refused, err
 		}

@@ -152,6 +152,38 @@ func TestOthersContinueBesideDamage(t *testing.T) {
 	}
 }
 
+// TestDamagedEntryIsNotErased checks that a batch that erases a damaged entry is
+// refused alone: the digest of its body cannot be kept.
+func TestDamagedEntryIsNotErased(t *testing.T) {
+	dir := t.TempDir()
+	j := open(t, dir)
+	defer func() { _ = j.Close() }()
+	for n := range 2 {
+		e, err := record.Seal(record.Record{Header: record.Header{Kind: record.KindDone, Txn: "t_1", Call: fmt.Sprint("c_", n)}, Body: &record.Done{Output: []byte(`"out"`)}}, []byte("salt for testing"))
+		require.NoError(t, err)
+		require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: []record.Entry{e}}))
+	}
+	rewrite(t, dir, 1, replacing(`"out"`, `"tuo"`))
+	err := j.Append(t.Context(), journal.Batch{Erase: []string{"c_1", "c_0"}})
+	require.ErrorIs(t, err, record.ErrDamaged)
+	require.ErrorContains(t, err, "erase c_0")
+	require.NotErrorIs(t, err, journal.ErrPoisoned)
+	require.NotEmpty(t, holding(t, dir, `"tuo"`))
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Erase: []string{"c_1"}}))
+	require.Equal(t, []int64{1, 2}, erasedAround(t, j, 2))
+}
+
+// erasedAround returns the positions that are read, of which one is erased.
+func erasedAround(t *testing.T, j journal.Journal, erased int64) (seen []int64) {
+	t.Helper()
+	for e, err := range j.Entries(t.Context(), journal.Query{}) {
+		seen = append(seen, e.Pos)
+		require.Equal(t, e.Pos == erased, e.Erased != "")
+		require.Equal(t, e.Pos == 1, err != nil)
+	}
+	return seen
+}
+
 // TestDamagedIndexIsNamed changes the derived tables. A wrong place is named
 // when it is read, a missing one by fsck.
 func TestDamagedIndexIsNamed(t *testing.T) {

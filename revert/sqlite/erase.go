@@ -2,10 +2,27 @@ package sqlite
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
+
+// mayErase refuses to erase what cannot be read: the digests of the bodies must
+// stay.
+func (w *writer) mayErase(b journal.Batch) (refused, err error) {
+	for _, call := range b.Erase {
+		err := w.eachBatch(call, func(*storedBatch, []byte) error { return nil })
+		if errors.Is(err, record.ErrDamaged) && codeOf(err) == 0 { // a row, not the database
+			return fmt.Errorf("erase %s: %w", call, err), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
 
 // erase destroys bodies and salts and keeps the digests of the bodies. SQLite
 // overwrites the freed bytes in pages with zeros (secure_delete). Copies in the
@@ -13,13 +30,7 @@ import (
 // batches in memory see the number of erasures.
 func (w *writer) erase(calls []string) error {
 	for _, call := range calls {
-		keys, err := w.keysOf(placeOf(byCall, call))
-		for _, key := range keys {
-			if err == nil {
-				err = w.eraseIn(key, call)
-			}
-		}
-		if err != nil {
+		if err := w.eachBatch(call, func(b *storedBatch, data []byte) error { return w.eraseIn(b, data, call) }); err != nil {
 			return fmt.Errorf("erase %s: %w", call, err)
 		}
 	}
@@ -31,35 +42,51 @@ func (w *writer) erase(calls []string) error {
 	return err
 }
 
-func (w *writer) eraseIn(key batchKey, call string) error {
-	var n int64
-	var data []byte
-	found, err := w.findAll(stmtBatchAt, []any{int64(key)}, &n, &data)
+// eachBatch calls fn with each batch of a call and its row. All entries of the
+// call in it are sound.
+func (w *writer) eachBatch(call string, fn func(b *storedBatch, data []byte) error) error {
+	keys, err := w.keysOf(placeOf(byCall, call))
 	if err != nil {
 		return err
 	}
-	if !found {
-		return fmt.Errorf("the batch of entry %d: %w", key.pos(), journal.ErrNotFound)
-	}
-	b := unpack(key, n, data)
-	if err := cmp.Or(b.bad, b.lost); err != nil {
-		return err
-	}
-	for i := range b.entries {
-		e, err := b.checked(i)
+	for _, key := range keys {
+		var n int64
+		var data []byte
+		found, err := w.findAll(stmtBatchAt, []any{int64(key)}, &n, &data)
 		if err != nil {
 			return err
 		}
-		if e.Header.Call == call && e.Header.Kind.Erasable() && e.Erased == "" {
-			b.entries[i].erased, b.entries[i].salt, b.entries[i].body = stored(e.BodyDigest()), nil, nil
-			clear(e.Salt) // in data
-			clear(e.Body)
+		b := unpack(key, n, data) // damaged, if it is not found
+		if !found || b.bad != nil || b.lost != nil {
+			return cmp.Or(b.bad, b.lost)
 		}
+		for i, p := range b.entries {
+			if _, err := b.checked(i); p.call == call && err != nil {
+				return err
+			}
+		}
+		if err := fn(b, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseIn erases the bodies of a call in one row.
+func (w *writer) eraseIn(b *storedBatch, data []byte, call string) error {
+	for i, p := range b.entries {
+		if p.call != call || !p.kind.Erasable() || len(p.erased) > 0 {
+			continue
+		}
+		b.entries[i].erased, b.entries[i].salt, b.entries[i].body = stored(b.entry(i).BodyDigest()), nil, nil
+		clear(p.salt) // in data
+		clear(p.body)
 	}
 	// A row of the same size is overwritten where it is. Making it smaller can
 	// leave copies of it between the rows of its page, which no deletion clears.
-	if _, err = w.run(stmtRewrite, int64(key), data); err == nil {
-		_, err = w.run(stmtRewrite, int64(key), b.pack())
+	_, err := w.run(stmtRewrite, int64(b.key), data)
+	if err == nil {
+		_, err = w.run(stmtRewrite, int64(b.key), b.pack())
 	}
 	return err
 }
