@@ -35,7 +35,7 @@ func (r *linuxRoot) Create(name string, perm fs.FileMode) (File, error) {
 	if err != nil {
 		return nil, pathError("create", name, err)
 	}
-	return &openFile{fd: fd, name: name}, nil
+	return &openFile{descriptor: descriptor{fd: fd}, name: name}, nil
 }
 
 // create opens the file with no more than its owner's bits, so that it is never

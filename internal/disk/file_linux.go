@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,18 +15,16 @@ import (
 // openFile is a File on the real disk. It is a bare descriptor: an os.File
 // would ask for its flags, and try to wait for a regular file.
 type openFile struct {
-	fd     int
-	closed atomic.Bool
-	name   string // as the caller gave it, relative to the root
-	holes  bool   // its file system reports holes reliably
+	descriptor
+	name  string // as the caller gave it, relative to the root
+	holes bool   // its file system reports holes reliably
 }
 
 // use runs a system call on the open file.
 func (f *openFile) use(op string, call func(fd int) error) error {
-	if f.closed.Load() {
-		return pathError(op, f.name, fs.ErrClosed)
-	}
-	return pathError(op, f.name, interrupted(func() error { return call(f.fd) }))
+	return pathError(op, f.name, f.descriptor.use(func(fd int) error {
+		return interrupted(func() error { return call(fd) })
+	}))
 }
 
 func (f *openFile) Read(p []byte) (n int, err error) {
@@ -98,12 +95,7 @@ func (f *openFile) Hole() (n int64, err error) {
 
 func (f *openFile) Sync() error { return f.use("sync", fsync) }
 
-func (f *openFile) Close() error {
-	if f.closed.Swap(true) {
-		return pathError("close", f.name, fs.ErrClosed)
-	}
-	return pathError("close", f.name, unix.Close(f.fd))
-}
+func (f *openFile) Close() error { return pathError("close", f.name, f.close()) }
 
 func (f *openFile) Stat() (info Info, err error) {
 	err = f.use("stat", func(fd int) (err error) {

@@ -3,9 +3,7 @@
 package disk
 
 import (
-	"io/fs"
 	"path"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +22,7 @@ func (r *linuxRoot) PinFolder(name string) (Root, error) {
 		return nil, pathError("pin", name, err)
 	}
 	view := *r
-	view.straight, view.walk = nil, &folderWalker{kernelWalker: k, name: name, held: fd}
+	view.straight, view.walk = nil, &folderWalker{kernelWalker: k, name: name, held: descriptor{fd: fd}}
 	return &view, nil
 }
 
@@ -32,9 +30,8 @@ func (r *linuxRoot) PinFolder(name string) (Root, error) {
 // and from the root to everything else.
 type folderWalker struct {
 	*kernelWalker
-	name   string
-	held   int
-	closed atomic.Bool
+	name string
+	held descriptor
 }
 
 // at runs act with the descriptor from which to walk, and the rest of the name.
@@ -46,10 +43,7 @@ func (w *folderWalker) at(name string, act func(from int, rest string) error) er
 		}
 		rest = path.Base(name)
 	}
-	if w.closed.Load() {
-		return fs.ErrClosed
-	}
-	return act(w.held, rest)
+	return w.held.use(func(held int) error { return act(held, rest) })
 }
 
 func (w *folderWalker) with(name string, flags int, act func(fd int) error) error {
@@ -95,9 +89,4 @@ func (w *folderWalker) directory(name string, act func(fd int) error) error {
 }
 
 // close leaves the root open.
-func (w *folderWalker) close() error {
-	if w.closed.Swap(true) {
-		return fs.ErrClosed
-	}
-	return unix.Close(w.held)
-}
+func (w *folderWalker) close() error { return w.held.close() }

@@ -88,7 +88,7 @@ func (r *linuxRoot) Open(name string) (File, error) {
 	if err != nil {
 		return nil, pathError("open", name, err)
 	}
-	return &openFile{fd: fd, name: name, holes: r.features.SyncAll}, nil
+	return &openFile{descriptor: descriptor{fd: fd}, name: name, holes: r.features.SyncAll}, nil
 }
 
 // Reopen implements Reopener. The caller has checked the type, as openRegular
@@ -112,7 +112,7 @@ func (r *linuxRoot) Reopen(name string, was Info) (OpenMetadata, error) {
 		_ = unix.Close(fd)
 		return nil, pathError("open", name, err)
 	}
-	return &openFile{fd: fd, name: name, holes: r.features.SyncAll}, nil
+	return &openFile{descriptor: descriptor{fd: fd}, name: name, holes: r.features.SyncAll}, nil
 }
 
 // openRegular checks the file before it opens it, since opening can have
