@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 
@@ -48,4 +50,54 @@ func (w *writer) claim(b journal.Batch) error {
 func (u *unindexed) claim(c newClaim) {
 	u.ledger.claim(c.txn, c.resource)
 	u.claims++
+}
+
+// renewClaims stores the table of claims again. Claims have no order, so their
+// rows move between pages when pages split or join. Copies of them stay behind,
+// which no deletion of the rows clears. Dropping all rows at once clears their
+// pages; SQLite does that only without foreign keys.
+func (w *writer) renewClaims() (err error) {
+	if err := w.setForeignKeys(false); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.setForeignKeys(true)) }()
+	if err := w.begin(); err != nil {
+		return err
+	}
+	claims, err := w.tabledClaims()
+	if err != nil {
+		return err
+	}
+	if _, err := w.run(stmtDropClaims); err != nil {
+		return err
+	}
+	for _, c := range claims {
+		if _, err := w.run(stmtClaim, c.resource, c.txn); err != nil {
+			return err
+		}
+	}
+	_, err = w.run(stmtCommit)
+	return err
+}
+
+// setForeignKeys has no effect inside a transaction.
+func (w *writer) setForeignKeys(on bool) error {
+	_, err := w.conn.ExecContext(context.Background(), fmt.Sprintf("PRAGMA foreign_keys = %t", on))
+	return err
+}
+
+// tabledClaims reads the table of claims, in its order.
+func (w *writer) tabledClaims() (claims []newClaim, err error) {
+	rows, err := w.stmts[stmtClaims].QueryContext(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var c newClaim
+		if err := rows.Scan(&c.resource, &c.txn); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		claims = append(claims, c)
+	}
+	return claims, errors.Join(rows.Err(), rows.Close())
 }

@@ -65,8 +65,10 @@ func (c *gcRun) run(ctx context.Context) error {
 	if err := c.candidates(ctx); err != nil {
 		return err
 	}
-	if err := c.j.exclusively(ctx, func(w *writer) error { return w.index() }); err != nil { // destroys the names of released claims
-		return err
+	for _, step := range []func(w *writer) error{(*writer).index, (*writer).renewClaims} { // destroy the names of released claims
+		if err := c.j.exclusively(ctx, step); err != nil {
+			return err
+		}
 	}
 	if err := c.shrink(ctx); err != nil {
 		return err

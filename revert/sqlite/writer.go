@@ -41,6 +41,8 @@ const (
 	stmtTxnRow
 	stmtClaim
 	stmtRelease
+	stmtClaims
+	stmtDropClaims
 	stmtIndexed
 	stmtImmediate
 	stmtCommit
@@ -75,13 +77,15 @@ func statements() [stmtCount]string {
 		stmtPlacesAtOnce: places + strings.Repeat(", (?, ?, ?)", placesAtOnce-1),
 		stmtTxnRow: "INSERT INTO txns (txn, owner, ended) VALUES (?1, ?2, ?3)" +
 			" ON CONFLICT (txn) DO UPDATE SET owner = coalesce(nullif(?2, ''), owner), ended = ?3",
-		stmtClaim:     "INSERT INTO claims (resource, txn) VALUES (?, ?) ON CONFLICT DO NOTHING",
-		stmtRelease:   "DELETE FROM claims WHERE txn = ?",
-		stmtIndexed:   "UPDATE state SET indexed = ?, claimed = ?",
-		stmtImmediate: "BEGIN IMMEDIATE",
-		stmtCommit:    "COMMIT",
-		stmtRollback:  "ROLLBACK",
-		stmtFrames:    "PRAGMA wal_checkpoint(NOOP)",
+		stmtClaim:      "INSERT INTO claims (resource, txn) VALUES (?, ?) ON CONFLICT DO NOTHING",
+		stmtRelease:    "DELETE FROM claims WHERE txn = ?",
+		stmtClaims:     "SELECT resource, txn FROM claims ORDER BY resource",
+		stmtDropClaims: "DELETE FROM claims",
+		stmtIndexed:    "UPDATE state SET indexed = ?, claimed = ?",
+		stmtImmediate:  "BEGIN IMMEDIATE",
+		stmtCommit:     "COMMIT",
+		stmtRollback:   "ROLLBACK",
+		stmtFrames:     "PRAGMA wal_checkpoint(NOOP)",
 	}
 }
 
