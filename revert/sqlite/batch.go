@@ -369,16 +369,16 @@ func (b *storedBatch) hash(pos int64, level int) (h tlog.Hash, err error) {
 	if level == 0 {
 		return tlog.RecordHash([]byte(b.entry(int(pos - b.key.pos())).Leaf)), nil
 	}
-	before := 0
-	for p := b.key.pos(); p < pos; p++ {
-		before += bits.TrailingZeros64(uint64(p))
-	}
+	before := completed(pos-1) - completed(b.key.pos()-1)
 	from := (before + level - 1) * tlog.HashSize
 	if from+tlog.HashSize > len(b.hashes) {
 		return h, fmt.Errorf("%w: entry %d lacks hashes of the tree", record.ErrDamaged, pos)
 	}
 	return tlog.Hash(b.hashes[from : from+tlog.HashSize]), nil
 }
+
+// completed returns how many subtrees above leaves the first n entries complete.
+func completed(n int64) int { return int(n) - bits.OnesCount64(uint64(n)) }
 
 // places returns the places of the batch, with the kinds of entry of each.
 func (b *storedBatch) places() map[string]int64 {
@@ -430,6 +430,9 @@ const (
 	byTxn     = 't'
 	byCall    = 'c'
 )
+
+// holes is the place of the batches that lost bodies and were not stored again.
+const holes = "!"
 
 func placeOf(what byte, name string) string { return string(what) + name }
 

@@ -70,6 +70,9 @@ func (c *gcRun) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.compact(ctx); err != nil {
+		return err
+	}
 	if err := c.shrink(ctx); err != nil {
 		return err
 	}

@@ -88,5 +88,8 @@ func (w *writer) eraseIn(b *storedBatch, data []byte, call string) error {
 	if err == nil {
 		_, err = w.run(stmtRewrite, int64(b.key), b.pack())
 	}
+	if err == nil {
+		_, err = w.run(stmtHole, holes, int64(b.key), 0)
+	}
 	return err
 }

@@ -97,11 +97,11 @@ func (d *derivation) placed(look *sql.Stmt, b *storedBatch) error {
 // counts finds rows that belong to no batch.
 func (d *derivation) counts() error {
 	for _, c := range []struct {
-		table string
-		want  int64
-	}{{"places", d.places}, {"txns", d.txns}} {
+		table, but string
+		want       int64
+	}{{"places", " WHERE name <> '" + holes + "'", d.places}, {"txns", "", d.txns}} {
 		var is int64
-		if err := d.tx.QueryRowContext(d.ctx, "SELECT count(*) FROM "+c.table).Scan(&is); err != nil {
+		if err := d.tx.QueryRowContext(d.ctx, "SELECT count(*) FROM "+c.table+c.but).Scan(&is); err != nil {
 			return err
 		}
 		if is != c.want && !d.uncounted {

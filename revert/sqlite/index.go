@@ -156,7 +156,18 @@ func (w *writer) indexPlaces() error {
 
 // keysOf returns the batches with entries of a place, oldest first.
 func (w *writer) keysOf(name string) (keys []batchKey, err error) {
-	rows, err := w.stmts[stmtPlaces].QueryContext(context.Background(), name)
+	keys, err = w.keysIn(stmtPlaces, name)
+	for _, p := range w.later.places {
+		if p.name == name {
+			keys = append(keys, p.key)
+		}
+	}
+	return keys, err
+}
+
+// keysIn returns the keys that a statement finds.
+func (w *writer) keysIn(stmt int, args ...any) (keys []batchKey, err error) {
+	rows, err := w.stmts[stmt].QueryContext(context.Background(), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -167,13 +178,5 @@ func (w *writer) keysOf(name string) (keys []batchKey, err error) {
 		}
 		keys = append(keys, key)
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return nil, err
-	}
-	for _, p := range w.later.places {
-		if p.name == name {
-			keys = append(keys, p.key)
-		}
-	}
-	return keys, nil
+	return keys, errors.Join(rows.Err(), rows.Close())
 }

@@ -23,7 +23,8 @@ type Journal struct {
 	kept    unnamedBlobs
 	names   namedBlobs
 	recent  recent
-	writer  *writer // belongs to the leader; nil until it is needed
+	hashed  atomic.Pointer[storedBatch] // the last one whose hashes were read
+	writer  *writer                     // belongs to the leader; nil until it is needed
 	failed  atomic.Pointer[error]
 	closed  atomic.Bool
 	whole   bool // it was compared with its head file

@@ -89,10 +89,14 @@ func (j *Journal) size(ctx context.Context) (int64, error) {
 
 func (j *Journal) finder(ctx context.Context) hashReader {
 	return func(pos int64) (*storedBatch, error) {
+		if b := j.hashed.Load(); b != nil && b.key.pos() <= pos && pos <= b.last() {
+			return b, nil // its leaves and hashes never change
+		}
 		b, err := j.batchOf(ctx, pos)
 		if err != nil {
 			return nil, j.causeOf(ctx, err)
 		}
+		j.hashed.Store(b)
 		return b, nil
 	}
 }

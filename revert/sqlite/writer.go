@@ -30,6 +30,12 @@ const (
 	stmtBlob
 	stmtDropBlob
 	stmtRewrite
+	stmtDropBatch
+	stmtHole
+	stmtHoles
+	stmtNoHole
+	stmtRowsBefore
+	stmtRowsAfter
 	stmtErasure
 	stmtBarrier
 	stmtNewClaim
@@ -67,6 +73,12 @@ func statements() [stmtCount]string {
 		stmtBlob:         "INSERT INTO blobs (digest, size, content) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 		stmtDropBlob:     "DELETE FROM blobs WHERE digest = ?",
 		stmtRewrite:      "UPDATE batches SET data = ?2 WHERE key = ?1",
+		stmtDropBatch:    "DELETE FROM batches WHERE key = ?",
+		stmtHole:         places + " ON CONFLICT DO NOTHING",
+		stmtHoles:        "SELECT key FROM places WHERE name = ? ORDER BY key LIMIT ?+0",
+		stmtNoHole:       "DELETE FROM places WHERE name = ? AND key = ?",
+		stmtRowsBefore:   "SELECT key, n, data FROM batches WHERE key < ? ORDER BY key DESC",
+		stmtRowsAfter:    "SELECT key, n, data FROM batches WHERE key > ? ORDER BY key",
 		stmtErasure:      "UPDATE state SET erasures = erasures + 1",
 		stmtBarrier:      "UPDATE state SET barriers = barriers + 1",
 		stmtNewClaim:     "INSERT INTO new_claims (id, resource, txn, checksum) VALUES (?, ?, ?, ?)",
