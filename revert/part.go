@@ -215,13 +215,11 @@ func (p *partReader) add(ctx context.Context, call string) (known bool, err erro
 		return false, err
 	}
 	for i, e := range list {
-		switch e.Header.Kind {
-		case record.KindHeld: // its release depends on the other calls
+		if e.Header.Kind == record.KindHeld { // its release depends on the other calls
 			return false, errReadAgain
-		case record.KindReverting:
-			if i == 0 {
-				return false, nil
-			}
+		}
+		if e.Header.Kind == record.KindReverting && i == 0 {
+			return false, nil
 		}
 	}
 	p.keep(list...)

@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -90,13 +91,29 @@ func (c *walkCounter) SyncDir(name string) error {
 
 func (c *walkCounter) PinFolder(name string) (disk.Root, error) {
 	c.count("pin")
-	view, err := c.Root.(disk.FolderPinner).PinFolder(name)
+	pinner, ok := c.Root.(disk.FolderPinner)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	view, err := pinner.PinFolder(name)
 	return &walkCounter{view, "folder", c.n}, err
 }
 
 func (c *walkCounter) Reopen(name string, was disk.Info) (disk.OpenMetadata, error) {
 	c.count("reopen")
-	return c.Root.(disk.Reopener).Reopen(name, was)
+	reopener, ok := c.Root.(disk.Reopener)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return reopener.Reopen(name, was)
+}
+
+// versionOf returns the version that a reader tells, if it does.
+func versionOf(t *testing.T, r io.Reader) (string, bool) {
+	t.Helper()
+	v, ok := r.(versioned)
+	require.True(t, ok)
+	return v.Version(t.Context())
 }
 
 // take returns the counts since the last call.
@@ -152,7 +169,7 @@ func TestWalks(t *testing.T) {
 	data, err := io.ReadAll(r)
 	require.NoError(t, err)
 	require.Equal(t, "after", string(data))
-	version, ok := r.(versioned).Version(t.Context())
+	version, ok := versionOf(t, r)
 	require.True(t, ok)
 	require.Equal(t, string(changes[0].Post), version)
 	require.NoError(t, r.Close())
@@ -201,17 +218,17 @@ func TestVersionOfRead(t *testing.T) {
 			defer func() { _ = r.Close() }()
 			_, err = io.ReadFull(r, make([]byte, len("before")))
 			require.NoError(t, err)
-			_, ok := r.(versioned).Version(t.Context())
+			_, ok := versionOf(t, r)
 			require.False(t, ok, "there may be more")
 			_, err = r.Read(make([]byte, 1))
 			require.ErrorIs(t, err, io.EOF)
-			is, ok := r.(versioned).Version(t.Context())
+			is, ok := versionOf(t, r)
 			require.True(t, ok)
 			version, err := world.Version(t.Context(), resource)
 			require.NoError(t, err)
 			require.Equal(t, version, is)
 			change(t, filepath.Join(w.dir, "dir/sub/f"))
-			_, ok = r.(versioned).Version(t.Context())
+			_, ok = versionOf(t, r)
 			require.False(t, ok)
 		})
 	}

@@ -204,6 +204,8 @@ func TestReopenFollowsNoLink(t *testing.T) {
 	was, err := r.Lstat("file")
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink("file", filepath.Join(dir, "link")))
-	_, err = r.(disk.Reopener).Reopen("link", was)
+	reopener, ok := r.(disk.Reopener)
+	require.True(t, ok)
+	_, err = reopener.Reopen("link", was)
 	require.ErrorIs(t, err, disk.ErrEscape)
 }

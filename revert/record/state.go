@@ -1,9 +1,8 @@
 package record
 
 import (
-	"time"
-
 	"strings"
+	"time"
 
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/revert/effect"

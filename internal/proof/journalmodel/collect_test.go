@@ -86,7 +86,7 @@ func (d *driver) scan(marks map[string]string) {
 	d.st.scans++
 	look := filepath.Join(d.tmp, "scan")
 	d.copyTo(look)
-	defer os.RemoveAll(look)
+	defer func() { _ = os.RemoveAll(look) }() // a temporary folder
 	err := filepath.WalkDir(look, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err

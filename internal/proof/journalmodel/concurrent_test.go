@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/revert/journal"
@@ -121,29 +120,42 @@ func (c *round) reseal(e record.Entry, call string) record.Entry {
 	}
 	r.Call = call
 	e, err = record.Seal(r, slices.Clone(e.Salt))
-	assert.NoError(c.t, err)
+	c.ok(err)
 	return e
+}
+
+// ok reports an error. It does not end the test, because it runs in other
+// goroutines.
+func (c *round) ok(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Error(err)
+	}
 }
 
 // append appends a batch, and reads it back.
 func (c *round) append(j *sqlite.Journal, d *driver, b wBatch) {
 	ctx := c.t.Context()
 	before, err := j.Head(ctx)
-	assert.NoError(c.t, err)
+	c.ok(err)
 	stored := j.Append(ctx, b.batch())
 	after, err := j.Head(ctx)
-	assert.NoError(c.t, err)
+	c.ok(err)
 	o := outcome{b: b, err: kindOf(stored), before: before.Size, after: after.Size}
-	assert.NotEqual(c.t, "other", o.err, "append: %v", stored)
+	if o.err == "other" {
+		c.t.Errorf("append: %v", stored)
+	}
 	if stored == nil {
 		seen := 0
 		for e, err := range j.Entries(ctx, journal.Query{Txn: b.Entries[0].Header.Txn, After: before.Size}) {
-			assert.NoError(c.t, err)
+			c.ok(err)
 			if e.Leaf == b.Entries[0].Leaf {
 				seen++
 			}
 		}
-		assert.Equal(c.t, 1, seen, "an entry of the writer itself, after its append")
+		if seen != 1 {
+			c.t.Errorf("an entry of the writer itself is read %d times after its append", seen)
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,7 +179,7 @@ func (c *round) read(j *sqlite.Journal, r *rand.Rand) {
 	}
 	var got []int64
 	for e, err := range j.Entries(ctx, q) {
-		assert.NoError(c.t, err)
+		c.ok(err)
 		if got = append(got, e.Pos); len(got)%50 == 0 {
 			runtime.Gosched()
 		}
@@ -178,21 +190,23 @@ func (c *round) read(j *sqlite.Journal, r *rand.Rand) {
 	last := q.After
 	for _, p := range got {
 		if p <= last || all && p != last+1 {
-			assert.Fail(c.t, "wrong order", "query %+v: position %d after %d", q, p, last)
+			c.t.Errorf("query %+v: position %d after %d", q, p, last)
 			return
 		}
 		last = p
 	}
 	open, err := j.Unfinished(ctx)
-	assert.NoError(c.t, err)
+	c.ok(err)
 	seen := map[string]bool{}
 	for _, o := range open {
-		assert.False(c.t, seen[o.Txn], "unfinished twice: %s", o.Txn)
+		if seen[o.Txn] {
+			c.t.Errorf("unfinished twice: %s", o.Txn)
+		}
 		seen[o.Txn] = true
 	}
 	if r.IntN(30) == 0 {
 		_, err := j.CollectGarbage(ctx, nil)
-		assert.NoError(c.t, err)
+		c.ok(err)
 	}
 }
 

@@ -56,7 +56,7 @@ func (d *driver) crashCopy() {
 	d.st.copies++
 	to := filepath.Join(d.tmp, fmt.Sprintf("copy%d", d.st.copies))
 	d.copyTo(to)
-	defer os.RemoveAll(to)
+	defer func() { _ = os.RemoveAll(to) }() // a temporary folder
 	d.note("crash copy")
 	if d.r.IntN(4) == 0 {
 		d.fsck(to)
