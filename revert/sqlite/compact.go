@@ -7,14 +7,17 @@ import (
 
 // A row that lost its bodies leaves a hole in its page, because nothing else
 // takes that place. Storing the row again makes SQLite join the page with its
-// neighbors. This moves the rows of three pages, and a moved row leaves a copy
+// neighbors. This moves the rows of several pages, and a moved row leaves a copy
 // of itself between others, which no later erasure finds. So a row is stored
 // again only if no row near it has a body that could still be erased.
 
-// compactSpan is how many bytes of rows on each side make up two pages. The
-// part of a long row that is in its page has at least minLocal bytes.
+// compactSpan is how many bytes of rows on each side must have no such body: the
+// rest of the row's page, the neighbor with which SQLite joins it, the next one
+// if the row no longer fits when it is inserted, and one more. The part of a
+// long row that is in its page has at least minLocal bytes.
 const (
-	compactSpan = 2 * 4096
+	pageSize    = 4096
+	compactSpan = 4 * pageSize
 	minLocal    = 489
 	compactStep = 32
 )
@@ -92,7 +95,7 @@ func (w *writer) alone(key batchKey) (bool, error) {
 				return false, errors.Join(err, rows.Close())
 			}
 			erasable = b.erasable()
-			if size += b.size; b.size > compactSpan/2-minLocal { // a part of it is on other pages
+			if size += b.size; b.size > pageSize-minLocal { // a part of it is on other pages
 				size += minLocal - b.size
 			}
 		}
