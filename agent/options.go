@@ -66,6 +66,9 @@ func rootOption(name, path string, moved bool) Option {
 		if _, err := perm.FileResource(name, "."); err != nil {
 			return fmt.Errorf("root %q: %w", name, err)
 		}
+		if name == perm.OutsideRoot {
+			return fmt.Errorf("root %q: the name means files outside every root; choose another one", name)
+		}
 		for _, r := range c.roots {
 			if r.name == name {
 				return fmt.Errorf("two roots are named %q", name)

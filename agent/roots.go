@@ -60,7 +60,7 @@ func (rt *Runtime) warnOfRoots() {
 				continue
 			}
 			root, _, _ := strings.Cut(strings.TrimPrefix(p.String(), "file://"), "/")
-			if _, ok := have[root]; !ok && !strings.ContainsAny(root, "*{") {
+			if _, ok := have[root]; !ok && root != perm.OutsideRoot && !strings.ContainsAny(root, "*{") {
 				rt.log.Warn("a tool needs a root that is not there", "tool", t.Name(), "root", root, "fix", "agent.Root(name, dir); at the command --root NAME=DIR")
 				break
 			}

@@ -24,6 +24,11 @@ const (
 	KindMCP    Kind = "mcp"    // mcp://server[/tool]; to read: mcp://server/resource/uri, mcp://server/prompt/name; client request of the server: mcp://server/sampling/text
 )
 
+// OutsideRoot is the root of resources that name a file outside every root, by
+// its absolute path without the first slash. A policy can decide about such a
+// file. No handle opens it, and no runtime has a root of that name.
+const OutsideRoot = "outside"
+
 // ErrOutside states that a path leaves its root: it is absolute, or climbs
 // above its start. Such a path is refused before any policy decision.
 var ErrOutside = errors.New("path outside its root")

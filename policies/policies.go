@@ -28,6 +28,8 @@ var (
 	userProvided embed.FS
 	//go:embed untrusted/*.rego
 	untrusted embed.FS
+	//go:embed coding-agent/*.rego workspace/paths.rego workspace/clientfacts.rego workspace/gitfacts.rego
+	codingAgent embed.FS
 	//go:embed lib/*.rego
 	lib embed.FS
 )
@@ -45,6 +47,7 @@ func Names() []string { return slices.Sorted(maps.Keys(packs())) }
 func packs() map[string]fs.FS {
 	return map[string]fs.FS{
 		"workspace": workspace, "readonly": readOnly, "askall": askAll, "flow": flow, "user_provided": userProvided, "untrusted": untrusted,
+		"coding-agent": codingAgent,
 	}
 }
 
@@ -75,6 +78,10 @@ func ReadOnly() fs.FS { return readOnly }
 
 // AskAll returns the pack that requires an approval for every step.
 func AskAll() fs.FS { return askAll }
+
+// CodingAgent returns the pack for the own tools of coding agents (package
+// hooks): reads, and changes that a revert covers, run without approval.
+func CodingAgent() fs.FS { return codingAgent }
 
 // Flow returns the pack that keeps private data from leaving after the session
 // has read untrusted content. It allows nothing: load it beside another pack.

@@ -10,6 +10,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/completion"
 	"github.com/remit-dev/remit/cmd/remit/internal/doctor"
 	"github.com/remit-dev/remit/cmd/remit/internal/gateway"
+	"github.com/remit-dev/remit/cmd/remit/internal/hook"
 	"github.com/remit-dev/remit/cmd/remit/internal/journal"
 	"github.com/remit-dev/remit/cmd/remit/internal/policy"
 	"github.com/remit-dev/remit/cmd/remit/internal/script"
@@ -30,7 +31,7 @@ func commandTree(a *cli.App) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
-			if cmd.Name() != "run" && cmd.Name() != "serve" && !cmd.Hidden { // run shows its progress, serve waits, and shell completion must print nothing else
+			if cmd.Name() != "run" && cmd.Name() != "serve" && cmd.Name() != "hook" && cmd.Name() != "daemon" && !cmd.Hidden { // run shows its progress, serve waits, and shell completion must print nothing else
 				a.Progress.Show(cmd.CommandPath())
 			}
 		},
@@ -48,6 +49,7 @@ func commandTree(a *cli.App) *cobra.Command {
 		approve.PendingCommand(a), approve.ApproveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return script.Resume(ctx, a, f, id) }), approve.DenyCommand(a), approve.ApprovalCommand(a), script.ResumeCommand(a), approve.SettleCommand(a), journal.FeedbackCommand(a),
 		approve.GrantsCommand(a), journal.RecoverCommand(a), journal.FsckCommand(a), journal.PruneCommand(a), journal.EraseCommand(a),
 		serve.Command(a), gatewayVerb, gateway.InitCommand(a), serve.TokenCommand(a), gateway.ConnectCommand(a), gateway.DisconnectCommand(a),
+		hook.Command(a), hook.DaemonCommand(a),
 		tools.Command(a), secret.Command(a), policy.Command(a), doctor.Command(a), doctor.VersionCommand(a),
 	)
 	completion.Add(root, a)

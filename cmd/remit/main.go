@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	_ "github.com/remit-dev/remit/internal/hookclient/first"
 	"github.com/remit-dev/remit/internal/host"
 	_ "github.com/remit-dev/remit/internal/sandbox/first"
 )

@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"examples/..."},
 	{"cmd/..."},
 	{ // the families of verbs: none imports another
-		"cmd/remit/internal/approve", "cmd/remit/internal/completion", "cmd/remit/internal/doctor", "cmd/remit/internal/gateway", "cmd/remit/internal/journal",
+		"cmd/remit/internal/approve", "cmd/remit/internal/completion", "cmd/remit/internal/doctor", "cmd/remit/internal/gateway", "cmd/remit/internal/hook", "cmd/remit/internal/journal",
 		"cmd/remit/internal/policy", "cmd/remit/internal/script", "cmd/remit/internal/secret", "cmd/remit/internal/serve", "cmd/remit/internal/tools",
 	},
 	{"cmd/remit/internal/startup"},
@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"mcp/gateway/internal/definition", "mcp/gateway/internal/program", "mcp/gateway/internal/wire"},
 	{"mcp/gateway/config"},
 	{"mcp/gateway/internal/binding", "mcp/gateway/internal/naming"},
-	{"console", "mcp"},
+	{"console", "hooks", "mcp"},
 	{"agent/..."},
 	{"agent"},
 	{"internal/pipeline"},
@@ -69,6 +69,7 @@ var siblings = [][2]string{
 	{"internal/host", "internal/lineage"},
 	{"internal/host/hosttest", "internal/disk"},
 	{"internal/sandbox", "internal/shim"},
+	{"internal/hookclient/first", "internal/hookclient"},
 	{"internal/sandbox/first", "internal/shim"},
 	{"internal/schema", "internal/canon"},
 	{"internal/schema", "internal/suggest"},
@@ -121,7 +122,7 @@ var reaches = []reach{
 	// imports is what it waits for: after one of these some ninety packages of the remit command come before it,
 	// which takes a fifth of what a sandbox takes to start.
 	{
-		from: []string{"internal/shim", "internal/sandbox/first"},
+		from: []string{"internal/shim", "internal/sandbox/first", "internal/hookclient", "internal/hookclient/first"},
 		never: []string{
 			"reflect", "unicode", "time", "os", "io/fs", "fmt", "strings", "bytes", "bufio", "encoding", "encoding/...", "context", "net", "net/...",
 			"os/...", "path", "path/...", "sort", "golang.org/...", "github.com/...",

@@ -10,6 +10,7 @@ package builtin
 
 import (
 	"encoding/json"
+	"github.com/remit-dev/remit/perm"
 
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/ctxperm/web"
@@ -44,6 +45,11 @@ func Programs() []tool.Tool { return programtools.Tools() }
 func ProgramTool(s tool.Spec, cmd func(in json.RawMessage) (process.Cmd, error)) (tool.Tool, error) {
 	return programtools.Program(s, cmd)
 }
+
+// ParseScript returns what a script of a shell runs, for tool.Spec.ParseScript.
+// It follows scripts inside of scripts, and says where the text does not tell.
+// It runs nothing.
+func ParseScript(script string) *perm.ScriptFacts { return programtools.ParseScript(script) }
 
 // Databases returns the tools for SQL databases: sql_query and sql_execute.
 // The runtime needs a driver of ctxperm/database.

@@ -17,8 +17,13 @@ func scriptOf(raw json.RawMessage) *perm.ScriptFacts {
 	if err := canon.Decode(raw, &in); err != nil {
 		return unread(err)
 	}
+	return ParseScript(in.Script)
+}
+
+// ParseScript implements builtin.ParseScript, which documents it.
+func ParseScript(script string) *perm.ScriptFacts {
 	r := scriptReader{facts: perm.ScriptFacts{Commands: []perm.CommandFacts{}, Redirects: []perm.RedirectFacts{}}}
-	if err := r.read(in.Script, 0); err != nil {
+	if err := r.read(script, 0); err != nil {
 		return unread(err)
 	}
 	return &r.facts

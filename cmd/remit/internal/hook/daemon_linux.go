@@ -1,0 +1,81 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/hooks"
+)
+
+// idleFor is how long the resident process waits for another session before it
+// ends.
+const idleFor = 30 * time.Minute
+
+func runDaemon(ctx context.Context, a *cli.App, readyFD int) (err error) {
+	home, err := state.Home(a.Getenv)
+	if err != nil {
+		return err
+	}
+	l, err := listen(home)
+	if errors.Is(err, errRunning) {
+		tellReady(readyFD, "running")
+		_, _ = fmt.Fprintln(a.Err, "remit: the resident process of this user already runs")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }() // Serve has closed the socket
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	d := newDaemon(a, log, home)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	srv := hooks.New(self, d.workspace)
+	watch := newWatcher(srv, log)
+	go endIdle(ctx, stop, srv)
+	tellReady(readyFD, "ready")
+	err = (&service{srv: srv, saw: watch.saw, log: log}).serve(ctx, l)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	return errors.Join(err, srv.Close(end), d.close())
+}
+
+// tellReady tells the process that started this one that it listens.
+func tellReady(fd int, word string) {
+	if fd < 3 {
+		return
+	}
+	f := os.NewFile(uintptr(fd), "ready")
+	_, _ = fmt.Fprintln(f, word)
+	_ = f.Close()
+}
+
+// endIdle ends the process when it had no session for a while.
+func endIdle(ctx context.Context, stop func(), srv *hooks.Server) {
+	const step = time.Minute
+	idle := time.Duration(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(step):
+		}
+		if idle += step; !srv.Idle() {
+			idle = 0
+		}
+		if idle >= idleFor {
+			stop()
+			return
+		}
+	}
+}

@@ -1,0 +1,3 @@
+// Package hook has the verbs of coding agents: hook answers one event, daemon
+// is the resident process that decides.
+package hook

@@ -1,0 +1,198 @@
+package hook
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/hooks"
+	"github.com/remit-dev/remit/internal/hookclient"
+	"github.com/remit-dev/remit/internal/sandbox"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/tool"
+)
+
+// daemon has the workspaces of the resident process.
+type daemon struct {
+	app  *cli.App
+	log  *slog.Logger
+	home string
+
+	mu     sync.Mutex // held while a workspace opens: two of one folder must not
+	spaces map[string]*openSpace
+}
+
+// openSpace is an open workspace with what Close closes.
+type openSpace struct {
+	*hooks.Workspace
+	journal journal.Journal
+}
+
+func newDaemon(a *cli.App, log *slog.Logger, home string) *daemon {
+	return &daemon{app: a, log: log, home: home, spaces: map[string]*openSpace{}}
+}
+
+// workspace opens the workspace of a folder, once.
+func (d *daemon) workspace(ctx context.Context, dir string) (*hooks.Workspace, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := d.spaces[dir]; known != nil {
+		return known.Workspace, nil
+	}
+	opened, err := d.openWorkspace(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	d.spaces[dir] = opened
+	return opened.Workspace, nil
+}
+
+// policyOf returns the policy of coding agents: the user's, or the pack.
+func (d *daemon) policyOf() (perm.Engine, error) {
+	paths := []string{"builtin:coding-agent"}
+	if config, err := os.UserConfigDir(); err == nil {
+		own := filepath.Join(config, "remit", "coding-agent")
+		if _, err := os.Stat(own); err == nil {
+			paths = []string{own}
+		}
+	}
+	return policyfile.Load(paths, false)
+}
+
+func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, err error) {
+	at := state.Workspace{Dir: dir, Sandbox: "strict", GitAuthor: true}
+	if err := at.Find(d.app); err != nil {
+		return nil, err
+	}
+	if err := at.CheckStateOutside([]string{dir}); err != nil {
+		return nil, err
+	}
+	engine, err := d.policyOf()
+	if err != nil {
+		return nil, fmt.Errorf("the policy of coding agents: %w", err)
+	}
+	j, err := at.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, j.Close())
+		}
+	}()
+	programs, err := startup.Programs(&at, j)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(at.StateDir, "kept")})
+	if err != nil {
+		return nil, err
+	}
+	rt, err := agent.New(
+		agent.Root(state.WorkspaceRoot, dir), agent.Policy(engine), agent.Journal(j), agent.Host(d.app.Host), agent.Log(d.log),
+		agent.Driver(programs), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
+		agent.Limits(tool.Limits{ClaimTimeout: 5 * time.Second}),
+	)
+	if err != nil {
+		return nil, err
+	}
+	d.recover(ctx, rt)
+	space := &hooks.Workspace{
+		Dir: dir, Runtime: rt, Sandbox: d.confines(ctx, dir),
+		Session: func(ctx context.Context, client, id string) (*agent.Session, error) {
+			return d.session(ctx, rt, client, id)
+		},
+		Approve: func(call string) string { return at.Hint("approve", call) },
+	}
+	return &openSpace{space, j}, nil
+}
+
+// confines reports whether commands can run in the sandbox, at its highest
+// level.
+func (d *daemon) confines(ctx context.Context, dir string) bool {
+	m, err := sandbox.Probe(ctx, "", dir, "")
+	if err != nil || m.Level != sandbox.Strict {
+		d.log.Info("commands of agents are observed: the sandbox is not available", "folder", dir, "level", m.Level.String(), "error", err)
+		return false
+	}
+	return true
+}
+
+// recover settles the calls of an earlier resident process, and commits the
+// prompts that it left open: the person has seen what they did.
+func (d *daemon) recover(ctx context.Context, rt *agent.Runtime) {
+	rec, err := rt.Recover(ctx)
+	if err != nil {
+		d.log.Warn("calls that ended with their process could not be settled", "error", err)
+	}
+	for _, s := range rec.Settled {
+		d.log.Info("a call that ended with its process is settled", "call", s.Call, "as", s.Outcome)
+	}
+	for _, id := range rec.Abandoned {
+		if err := d.commit(ctx, rt, id); err != nil {
+			d.log.Warn("a prompt of an earlier process stays open", "transaction", id, "error", err)
+		}
+	}
+}
+
+func (d *daemon) commit(ctx context.Context, rt *agent.Runtime, id string) error {
+	tx, err := rt.ResumeTxn(ctx, id)
+	if err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// session opens the session of a client's session, or continues it: its labels
+// and counts survive this process.
+func (d *daemon) session(ctx context.Context, rt *agent.Runtime, client, id string) (*agent.Session, error) {
+	sum := sha256.Sum256([]byte(client + "\x00" + id))
+	dir := filepath.Join(d.home, filepath.FromSlash(hookclient.Folder), "sessions")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, hex.EncodeToString(sum[:12]))
+	token, err := startup.ReadToken(file)
+	if err == nil {
+		s, err := rt.ResumeSession(ctx, token)
+		if !errors.Is(err, agent.ErrUnknownToken) {
+			return s, err
+		}
+		if err := os.Remove(file); err != nil { // of a journal that is gone
+			return nil, err
+		}
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	s, err := rt.Session(ctx, perm.Principal{ID: client, Kind: "agent"})
+	if err != nil {
+		return nil, err
+	}
+	return s, startup.WriteToken(file, s.Token())
+}
+
+func (d *daemon) close() (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, dir := range slices.Sorted(maps.Keys(d.spaces)) {
+		s := d.spaces[dir]
+		err = errors.Join(err, s.Runtime.Close(), s.journal.Close())
+	}
+	return err
+}

@@ -1,0 +1,207 @@
+package hooks
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/remit-dev/remit/agent"
+)
+
+// Workspace is a project folder with its runtime. The runtime has Tools, a root
+// "workspace" at Dir, a process.Snapshotter, and agent.SuspendForApproval.
+type Workspace struct {
+	Dir     string // absolute, without links
+	Runtime *agent.Runtime
+	// Session opens the session of one session of a client, which continues
+	// after a restart.
+	Session func(ctx context.Context, client, id string) (*agent.Session, error)
+	// Sandbox reports whether commands can run in the sandbox here.
+	Sandbox bool
+	// Approve returns the command that approves a call, for a person.
+	Approve func(call string) string
+}
+
+// Server has the sessions of all clients. Make one with New.
+type Server struct {
+	program string // path of the command remit
+	open    func(ctx context.Context, dir string) (*Workspace, error)
+
+	mu       sync.Mutex // never held across a wait
+	sessions map[string]*session
+	tokens   map[string]*call // sandboxed commands that wait for their process
+	closed   bool
+}
+
+// New returns a server. program is the path of the command remit, which shows
+// sandboxed commands (remit exec --call). New calls open for the folder of each
+// new session; open returns the same workspace for the same folder.
+func New(program string, open func(ctx context.Context, dir string) (*Workspace, error)) *Server {
+	return &Server{program: program, open: open, sessions: map[string]*session{}, tokens: map[string]*call{}}
+}
+
+// errClosed says that the server has ended.
+var errClosed = errors.New("remit is ending; try again")
+
+// Handle answers one event. project is the folder of the project, if the client
+// tells it; otherwise the agent's folder at the first event of the session
+// counts. Handle returns when the client may go on. It never returns an Allow
+// that the policy did not give.
+func (s *Server) Handle(ctx context.Context, c Client, e Event, project string) Answer {
+	one, err := s.session(ctx, c, e, project)
+	if err != nil {
+		return Answer{Verdict: Deny, Reason: "remit cannot decide this call, so it does not run: " + err.Error()}
+	}
+	switch e.Moment {
+	case PromptStarts:
+		err = one.prompts(ctx, e)
+	case BeforeTool:
+		return one.before(ctx, e)
+	case AfterTool:
+		return one.after(ctx, e)
+	case PromptEnds:
+		err = one.promptEnds(ctx)
+	case SessionEnds:
+		err = one.promptEnds(ctx)
+		s.drop(one)
+	}
+	if err != nil {
+		return Answer{Verdict: Deny, Reason: err.Error()}
+	}
+	return Answer{}
+}
+
+// session returns the session of an event, and makes it if it is new.
+func (s *Server) session(ctx context.Context, c Client, e Event, project string) (*session, error) {
+	key := c.Name + "\x00" + e.Session
+	s.mu.Lock()
+	one, closed := s.sessions[key], s.closed
+	if one == nil && !closed {
+		one = &session{server: s, client: c, id: e.Session, key: key, opened: make(chan struct{}), open: map[string]*call{}, waiting: map[string]waiting{}}
+		s.sessions[key] = one
+		s.mu.Unlock()
+		one.begin(ctx, e, project)
+		if one.failed != nil {
+			s.drop(one)
+		}
+	} else {
+		s.mu.Unlock()
+	}
+	if closed {
+		return nil, errClosed
+	}
+	select {
+	case <-one.opened:
+		return one, one.failed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// begin opens a new session in its workspace.
+func (one *session) begin(ctx context.Context, e Event, project string) {
+	defer close(one.opened)
+	dir := project
+	if dir == "" {
+		dir = e.Dir
+	}
+	if !filepath.IsAbs(dir) {
+		one.failed = fmt.Errorf("the client names no folder of a project (%q)", dir)
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	if one.space, one.failed = one.server.open(ctx, resolved(dir)); one.failed != nil {
+		return
+	}
+	one.agent, one.failed = one.space.Session(ctx, one.client.Name, one.id)
+}
+
+func (s *Server) drop(one *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sessions[one.key] == one {
+		delete(s.sessions, one.key)
+	}
+}
+
+// End ends the open uses and the prompt of a session whose client has ended.
+func (s *Server) End(ctx context.Context, client, id string) error {
+	s.mu.Lock()
+	one := s.sessions[client+"\x00"+id]
+	s.mu.Unlock()
+	if one == nil {
+		return nil
+	}
+	<-one.opened
+	err := one.promptEnds(ctx)
+	s.drop(one)
+	return err
+}
+
+// Close ends all sessions and refuses later events. It waits for their calls.
+func (s *Server) Close(ctx context.Context) (err error) {
+	s.mu.Lock()
+	s.closed = true
+	var all []*session
+	for _, one := range s.sessions {
+		all = append(all, one)
+	}
+	s.mu.Unlock()
+	for _, one := range all {
+		<-one.opened
+		if one.failed == nil {
+			err = errors.Join(err, one.promptEnds(ctx))
+		}
+		s.drop(one)
+	}
+	return err
+}
+
+// Idle reports whether the server has no session.
+func (s *Server) Idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sessions) == 0
+}
+
+// errNoCommand says that a token names no command that waits.
+var errNoCommand = errors.New("no command waits under this token: a coding agent starts it, and only once")
+
+// Attach runs the sandboxed command that waits under a token for the process
+// that shows it. It returns at once; the exit comes on shown.Exit.
+func (s *Server) Attach(token string, shown *Command) error {
+	s.mu.Lock()
+	c := s.tokens[token]
+	delete(s.tokens, token)
+	s.mu.Unlock()
+	if c == nil {
+		return errNoCommand
+	}
+	select {
+	case <-c.done:
+		return errNoCommand
+	case c.attach <- shown:
+		return nil
+	}
+}
+
+// expect gives a sandboxed command its token.
+func (s *Server) expect(c *call) {
+	var raw [8]byte
+	_, _ = rand.Read(raw[:]) // never fails
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.token = hex.EncodeToString(raw[:])
+	s.tokens[c.token] = c
+}
+
+// forget takes the token of a command back.
+func (s *Server) forget(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tokens, c.token)
+}

@@ -1,0 +1,388 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/tool"
+)
+
+// session is one session of a client.
+type session struct {
+	server *Server
+	client Client
+	id     string // the client's
+	key    string
+
+	opened chan struct{} // closed when the next three are set
+	failed error
+	space  *Workspace
+	agent  *agent.Session
+
+	mu      sync.Mutex // never held across a call of a tool
+	prompt  prompt
+	txn     *agent.Txn         // of the prompt; nil: no call yet
+	open    map[string]*call   // uses that the client works on
+	waiting map[string]waiting // calls that wait for an approval, by tool and arguments
+}
+
+// prompt is what a person asked the agent.
+type prompt struct{ id, text string }
+
+// waiting is a call that waits for an approval, alone in its transaction.
+type waiting struct {
+	txn  *agent.Txn
+	call string
+}
+
+// prompts begins a prompt. What is left of the one before ends.
+func (one *session) prompts(ctx context.Context, e Event) error {
+	err := one.promptEnds(ctx)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.prompt = prompt{e.Prompt, e.Text}
+	return err
+}
+
+// promptEnds ends the open uses of the prompt, and commits its transaction.
+func (one *session) promptEnds(ctx context.Context) error {
+	one.settle(ctx, func(*call) bool { return true }, "the client ended the prompt without a report")
+	one.mu.Lock()
+	tx := one.txn
+	one.txn = nil
+	one.mu.Unlock()
+	if tx == nil {
+		return nil
+	}
+	return tx.Commit(context.WithoutCancel(ctx))
+}
+
+// settle ends open uses whose end the client did not report, and waits for
+// their outcomes.
+func (one *session) settle(ctx context.Context, which func(*call) bool, why string) {
+	one.mu.Lock()
+	var all []*call
+	for id, c := range one.open {
+		if which(c) {
+			all = append(all, c)
+			delete(one.open, id)
+		}
+	}
+	one.mu.Unlock()
+	for _, c := range all {
+		c.end(report{Unknown: why})
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// transaction returns the transaction of the prompt.
+func (one *session) transaction(ctx context.Context, id string) (*agent.Txn, error) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if id != "" && one.prompt.id == "" {
+		one.prompt.id = id
+	}
+	if one.txn != nil {
+		return one.txn, nil
+	}
+	tx, err := one.agent.Begin(context.WithoutCancel(ctx))
+	if err == nil {
+		one.txn = tx
+	}
+	return tx, err
+}
+
+// before decides one use of a tool.
+func (one *session) before(ctx context.Context, e Event) Answer {
+	// A client that begins another use has ended the last one of the same agent,
+	// whose end it did not report.
+	one.settle(ctx, func(c *call) bool { return c.agent == e.Agent && c.kind != otherKind }, "the client went on without a report")
+	u := one.client.useOf(e, one.space.Dir)
+	c := newCall(one, e, u)
+	name, effect, err := one.choose(ctx, u)
+	if err != nil {
+		return Answer{Verdict: Deny, Reason: "remit cannot decide this call, so it does not run: " + err.Error()}
+	}
+	if err := one.start(ctx, c, e, name, effect); err != nil {
+		return Answer{Verdict: Deny, Reason: "remit cannot decide this call, so it does not run: " + err.Error()}
+	}
+	select {
+	case <-c.ready:
+	case <-c.done:
+	case <-ctx.Done():
+		c.end(report{Unknown: "the client stopped waiting for the decision"})
+		return Answer{Verdict: Deny, Reason: "the decision took too long"}
+	}
+	return one.answer(c, e, name)
+}
+
+// answer returns what the client may do.
+func (one *session) answer(c *call, e Event, name string) Answer {
+	select {
+	case <-c.ready: // also if the call has ended since
+	default:
+		<-c.done
+		if c.out.Status != tool.StatusDone {
+			return Answer{Verdict: Deny, Reason: one.refusal(c.out)}
+		}
+	}
+	a := Answer{Verdict: Allow, Reason: "allowed by remit"}
+	if c.waits {
+		a = Answer{Verdict: Ask, Reason: reasons(c)}
+	}
+	if name == shellName {
+		one.server.expect(c)
+		a.Input = rewritten(e.Input, one.server.command(c))
+	}
+	return a
+}
+
+// refusal returns why a call does not run, for the model and the person.
+func (one *session) refusal(out tool.Outcome) string {
+	text := out.Text
+	if out.Status == tool.StatusPending && one.space.Approve != nil {
+		text += " Tell the person that call " + out.Call + " waits for approval."
+	}
+	return text
+}
+
+// start runs the call. It returns once the call is known to this session.
+func (one *session) start(ctx context.Context, c *call, e Event, name string, effect perm.Effect) error {
+	asks := effect == perm.Ask
+	tx, resume, err := one.place(ctx, e, name, c.use, asks && !one.client.Asks)
+	if err != nil {
+		return err
+	}
+	run := context.WithValue(context.WithoutCancel(ctx), callKey{}, c)
+	if id := c.key(); id != "" {
+		one.mu.Lock()
+		one.open[id] = c
+		one.mu.Unlock()
+	}
+	go func() {
+		defer close(c.done)
+		defer c.finish()
+		c.out, c.err = one.run(run, tx, c, name, resume, asks)
+		if !c.begun() { // the client does not run its tool, and reports no end
+			one.forget(c)
+		}
+	}()
+	return nil
+}
+
+// run runs the call to its outcome.
+func (one *session) run(ctx context.Context, tx *agent.Txn, c *call, name, resume string, asks bool) (tool.Outcome, error) {
+	defer one.server.forget(c)
+	var out tool.Outcome
+	var err error
+	if resume != "" {
+		out, err = tx.Resume(ctx, resume)
+	} else {
+		out, err = tx.Invoke(ctx, name, tool.Args(c.use.args))
+	}
+	switch {
+	case out.Status != tool.StatusPending:
+	case one.client.Asks:
+		return one.delegate(ctx, tx, c, out)
+	default:
+		one.mu.Lock()
+		one.waiting[c.use.digest(name)] = waiting{tx, out.Call}
+		one.mu.Unlock()
+		return out, err
+	}
+	if asks && !one.client.Asks { // alone in its transaction
+		one.mu.Lock()
+		delete(one.waiting, c.use.digest(name))
+		one.mu.Unlock()
+		err = errors.Join(err, tx.Commit(ctx))
+	}
+	return out, err
+}
+
+// delegate leaves an approval to the client, which asks the person next. The
+// record says so: the client does not report the person's answer, and if it is
+// no, the tool does not run.
+func (one *session) delegate(ctx context.Context, tx *agent.Txn, c *call, out tool.Outcome) (tool.Outcome, error) {
+	c.waits = true
+	c.asked = out
+	by := "the person at " + one.client.Title + " (asked by the client)"
+	if err := one.space.Runtime.Answer(ctx, agent.Answer{Call: out.Call, Approved: true, By: by}); err != nil {
+		return out, err
+	}
+	return tx.Resume(ctx, out.Call)
+}
+
+// place returns the transaction of a call: that of the prompt, or one of its
+// own if the call waits for an approval. resume is the call that waited.
+func (one *session) place(ctx context.Context, e Event, name string, u use, alone bool) (tx *agent.Txn, resume string, err error) {
+	one.mu.Lock()
+	w, again := one.waiting[u.digest(name)]
+	one.mu.Unlock()
+	switch {
+	case again:
+		return w.txn, w.call, nil
+	case alone:
+		tx, err = one.agent.Begin(context.WithoutCancel(ctx))
+		return tx, "", err
+	}
+	tx, err = one.transaction(ctx, e.Prompt)
+	return tx, "", err
+}
+
+// choose returns the tool of a use, and what the policy says about it. A
+// command has two: the first one that the policy does not deny.
+func (one *session) choose(ctx context.Context, u use) (string, perm.Effect, error) {
+	names := u.tools(one.space.Sandbox)
+	var effect perm.Effect
+	for _, name := range names {
+		var err error
+		if effect, err = one.agent.PreviewDecision(ctx, name, tool.Args(u.args)); err != nil {
+			return name, effect, err
+		}
+		if effect != perm.Deny {
+			return name, effect, nil
+		}
+	}
+	return names[len(names)-1], effect, nil
+}
+
+// after ends one use of a tool.
+func (one *session) after(ctx context.Context, e Event) Answer {
+	c := one.find(e)
+	if c == nil {
+		return Answer{}
+	}
+	c.end(report{Output: e.Output, Failed: e.Failed})
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return Answer{Failed: "remit did not finish recording this call in time"}
+	}
+	if c.out.Status == tool.StatusDone || c.out.Status == tool.StatusHeld || c.shown != nil {
+		return Answer{} // a sandboxed command has told its reason itself
+	}
+	return Answer{Failed: c.out.Text}
+}
+
+// find returns the open use of an event. A client without IDs of uses works on
+// one use of a tool at a time.
+func (one *session) find(e Event) *call {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	id := e.Use
+	if id == "" {
+		id = e.Agent + "\x00" + e.Tool
+	}
+	c := one.open[id]
+	delete(one.open, id)
+	return c
+}
+
+// key identifies an open use.
+func (c *call) key() string {
+	if c.id != "" {
+		return c.id
+	}
+	return c.agent + "\x00" + fmt.Sprint(c.use.args["tool"])
+}
+
+// forget removes an open use.
+func (one *session) forget(c *call) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.open[c.key()] == c {
+		delete(one.open, c.key())
+	}
+}
+
+// digest identifies a call by its tool and arguments.
+func (u use) digest(name string) string {
+	raw, err := canon.Marshal(u.args)
+	if err != nil {
+		return ""
+	}
+	return string(canon.Sum("remit/hooks/call", []byte(name), raw))
+}
+
+// tools returns the tools that can run a use, the preferred one first.
+func (u use) tools(sandbox bool) []string {
+	switch u.kind {
+	case shellKind:
+		if sandbox {
+			return []string{shellName, observedName}
+		}
+		return []string{observedName}
+	case writeKind, editKind:
+		for _, name := range u.args["paths"].([]string) {
+			if strings.HasPrefix(name, "/") {
+				return []string{outsideName}
+			}
+		}
+		if u.kind == writeKind {
+			return []string{writeName}
+		}
+		return []string{editName}
+	case readKind:
+		return []string{readName}
+	case searchKind:
+		return []string{searchName}
+	case fetchKind:
+		return []string{fetchName}
+	case innerKind:
+		return []string{innerName}
+	default:
+		return []string{otherName}
+	}
+}
+
+// reasons returns why the policy asks, for the person.
+func reasons(c *call) string {
+	if c.asked.Error != nil && c.asked.Error.Why != "" {
+		return "remit asks: " + c.asked.Error.Why
+	}
+	return "remit asks about this call"
+}
+
+// command returns the command line that the client runs instead.
+func (s *Server) command(c *call) string {
+	return shellWord(s.program) + " exec --call " + c.token + " -- " + shellWord(c.use.command)
+}
+
+// rewritten replaces the command in the input of a shell.
+func rewritten(in json.RawMessage, command string) json.RawMessage {
+	var all map[string]any
+	if json.Unmarshal(in, &all) != nil {
+		return nil
+	}
+	name := "command"
+	if _, ok := all["command"]; !ok {
+		name = "cmd"
+	}
+	all[name] = command
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// shellWord quotes a text as one word of a POSIX shell.
+func shellWord(text string) string {
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%", r))
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

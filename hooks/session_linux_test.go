@@ -1,0 +1,203 @@
+package hooks_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/hooks"
+	"github.com/remit-dev/remit/internal/proof/treecheck"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// same asserts that the project is as it was, except for the time of its own folder, which no revert restores.
+func (d *project) same(was treecheck.Tree) {
+	d.t.Helper()
+	for _, diff := range treecheck.Compare(was, d.tree()) {
+		if !strings.HasPrefix(diff.String(), `".": directory mtime`) {
+			require.Fail(d.t, diff.String())
+		}
+	}
+}
+
+// TestPromptInTheSandbox: commands run in the sandbox, an edit in between is saved first, and the revert of the prompt is exact.
+func TestPromptInTheSandbox(t *testing.T) {
+	d := newProject(t, true, "")
+	d.write("a.txt", "one\n")
+	d.write("sub/b.txt", "two\n")
+	was := d.tree()
+	c := d.coder("claude-code", "s1")
+	c.says("clean up")
+	ran := c.runs("echo hi; cat a.txt; rm -rf sub a.txt; echo new > c.txt; exit 3")
+	require.Equal(t, hooks.Allow, ran.before.Verdict)
+	require.Equal(t, "hi\none\n", ran.out)
+	require.Equal(t, 3, ran.code)
+	require.Equal(t, hooks.Answer{}, ran.after)
+	require.NoFileExists(t, filepath.Join(d.dir, "a.txt"), "applied when the command returns")
+	require.Equal(t, hooks.Answer{}, c.edits("Write", "c.txt", "edited\n").after)
+	require.Zero(t, c.runs("test -e c.txt && ! test -e a.txt").code)
+	c.stops()
+	rep := d.undo(d.last())
+	require.True(t, rep.Complete(), "%+v", rep)
+	d.same(was)
+}
+
+// TestPromptObserved: without a sandbox the client runs the command, and what it changed is found.
+func TestPromptObserved(t *testing.T) {
+	d := newProject(t, false, "")
+	d.write("a.txt", "one\n")
+	d.write("sub/b.txt", "two\n")
+	was := d.tree()
+	c := d.coder("claude-code", "s1")
+	c.says("clean up")
+	ran := c.runs("rm -rf sub a.txt; echo new > c.txt")
+	require.Equal(t, hooks.Ask, ran.before.Verdict, "the pack asks about a command outside the sandbox")
+	require.Contains(t, ran.before.Reason, "outside the sandbox")
+	require.Nil(t, ran.before.Input)
+	require.Equal(t, hooks.Answer{}, ran.after)
+	c.stops()
+	rep := d.undo(d.last())
+	require.False(t, rep.Complete(), "what it did elsewhere is unknown")
+	d.same(was)
+}
+
+// TestDenied: a denied use does not run, changes nothing, and says why.
+func TestDenied(t *testing.T) {
+	d := newProject(t, true, "package remit\n\ndeny contains \"not here\" if input.call.args.command == \"make\"\n")
+	d.write(".env", "SECRET=1\n")
+	c := d.coder("claude-code", "s1")
+	c.says("go")
+	ran := c.runs("make")
+	require.Equal(t, hooks.Deny, ran.before.Verdict)
+	require.Contains(t, ran.before.Reason, "not here")
+	for _, name := range []string{".env", ".git/hooks/pre-commit"} {
+		one := c.edits("Write", name, "x")
+		require.Equal(t, hooks.Deny, one.before.Verdict, name)
+	}
+	_, read := c.asks("Read", map[string]any{"file_path": filepath.Join(d.dir, ".env")})
+	require.Equal(t, hooks.Deny, read.Verdict)
+	_, far := c.asks("Write", map[string]any{"file_path": filepath.Join(d.state, "x"), "content": "x"})
+	require.Equal(t, hooks.Ask, far.Verdict)
+	require.Contains(t, far.Reason, "outside the workspace")
+	c.stops()
+}
+
+// TestLinksOut: a path that leads out of the workspace by a link is a file outside it, also if the file does not exist yet.
+func TestLinksOut(t *testing.T) {
+	d := newProject(t, true, "")
+	require.NoError(t, os.Symlink(filepath.Dir(d.dir), filepath.Join(d.dir, "up")))
+	require.NoError(t, os.Symlink(filepath.Join(filepath.Dir(d.dir), "missing"), filepath.Join(d.dir, "dangling")))
+	c := d.coder("claude-code", "s1")
+	c.says("go")
+	for _, name := range []string{"up/x", "dangling", "../x", "up/project/../x"} {
+		_, a := c.asks("Write", map[string]any{"file_path": d.dir + "/" + name, "content": "x"})
+		require.Equal(t, hooks.Ask, a.Verdict, name)
+		require.Contains(t, a.Reason, "outside the workspace", name)
+	}
+	one := c.edits("Write", "up/project/in.txt", "x")
+	require.Equal(t, hooks.Allow, one.before.Verdict, "it leads back in")
+	c.stops()
+}
+
+// TestChangesDenied: the policy decides what a command changed before it is applied, and the client learns the reason.
+func TestChangesDenied(t *testing.T) {
+	d := newProject(t, true, "package remit\n\ndeny contains \"frozen\" if {\n\tinput.purpose == \"apply\"\n\tinput.access.resource.path == \"frozen.txt\"\n}\n")
+	d.write("frozen.txt", "one\n")
+	was := d.tree()
+	c := d.coder("claude-code", "s1")
+	c.says("go")
+	ran := c.runs("echo two > frozen.txt; echo x > other.txt")
+	require.Equal(t, hooks.Allow, ran.before.Verdict)
+	require.Equal(t, 126, ran.code)
+	require.Contains(t, ran.out, "frozen")
+	d.same(was)
+	c.stops()
+}
+
+// TestUnreported: a use whose end the client does not report ends with the next one, with the prompt, or with the session.
+func TestUnreported(t *testing.T) {
+	d := newProject(t, false, "")
+	was := d.tree()
+	c := d.coder("claude-code", "s1")
+	c.says("go")
+	for _, end := range []func(){
+		func() { c.asks("Read", map[string]any{"file_path": filepath.Join(d.dir, "x")}) },
+		c.stops,
+		func() { require.NoError(t, d.srv.End(t.Context(), "claude-code", "s1")) },
+	} {
+		_, a := c.asks("Bash", map[string]any{"command": "make"})
+		require.Equal(t, hooks.Ask, a.Verdict)
+		d.write("made.txt", "x")
+		end()
+		c.stops()
+		txn, err := d.rt.Load(t.Context(), d.last())
+		require.NoError(t, err)
+		require.Equal(t, revert.PhaseDone, txn.Calls[0].Phase)
+		require.Len(t, txn.Calls[0].Changes, 1)
+		require.Contains(t, string(txn.Calls[0].Done.Output), `"reported":false`)
+		d.undo(txn.ID)
+		d.same(was)
+	}
+}
+
+// TestAskedElsewhere: a client without a prompt of its own is denied what the policy asks about. Once a person approved the call, its
+// repetition runs, once.
+func TestAskedElsewhere(t *testing.T) {
+	d := newProject(t, false, "")
+	c := d.coder("codex", "s1")
+	c.says("go")
+	ran := c.runs("echo x > made.txt")
+	require.Equal(t, hooks.Deny, ran.before.Verdict)
+	require.NoFileExists(t, filepath.Join(d.dir, "made.txt"))
+	require.Equal(t, hooks.Deny, c.runs("echo x > made.txt").before.Verdict, "it still waits")
+	txn, err := d.rt.Load(t.Context(), d.last())
+	require.NoError(t, err)
+	require.Len(t, txn.Calls, 1)
+	require.NoError(t, d.rt.Answer(t.Context(), approve(txn.Calls[0].Ref.Call)))
+	c.stops()
+	c.says("go on")
+	require.NotEqual(t, hooks.Deny, c.runs("echo x > made.txt").before.Verdict)
+	require.FileExists(t, filepath.Join(d.dir, "made.txt"))
+	c.stops()
+	rep := d.undo(txn.ID)
+	require.NoFileExists(t, filepath.Join(d.dir, "made.txt"))
+	require.False(t, rep.Complete())
+	require.Equal(t, hooks.Deny, c.runs("echo x > made.txt").before.Verdict, "an approval is used once")
+	c.stops()
+}
+
+// TestOtherCallers: the tools run only for a client of the server.
+func TestOtherCallers(t *testing.T) {
+	d := newProject(t, true, "")
+	s, err := d.rt.Session(t.Context(), principal("mallory"))
+	require.NoError(t, err)
+	for _, name := range []string{"client_read", "client_write", "client_shell"} {
+		out, err := s.Call(t.Context(), name, tool.Args{"client": "x", "tool": "y", "command": "true", "paths": []string{"a"}})
+		require.Error(t, err)
+		require.Equal(t, tool.StatusFailed, out.Status, name)
+	}
+}
+
+// TestTokens: a token runs its command once, and no other.
+func TestTokens(t *testing.T) {
+	d := newProject(t, true, "")
+	c := d.coder("claude-code", "s1")
+	c.says("go")
+	in := map[string]any{"command": "echo once >> log"}
+	id, a := c.asks("Bash", in)
+	_, code := c.shows(a.Input)
+	require.Zero(t, code)
+	require.Error(t, d.srv.Attach(token(t, a.Input), &hooks.Command{}))
+	require.Error(t, d.srv.Attach("0123456789abcdef", &hooks.Command{}))
+	c.reports("Bash", id, in, nil)
+	_, declined := c.asks("Bash", in)
+	c.stops()
+	require.Error(t, d.srv.Attach(token(t, declined.Input), &hooks.Command{}), "the client went on without it")
+	content, err := os.ReadFile(filepath.Join(d.dir, "log"))
+	require.NoError(t, err)
+	require.Equal(t, "once\n", string(content))
+}

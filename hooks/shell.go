@@ -1,0 +1,149 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
+)
+
+// Command is the process that the client started instead of a command: it has
+// the outputs of the command, and its exit code is the command's.
+type Command struct {
+	Dir                   string            // its current folder, absolute
+	Env                   map[string]string // variables for the command
+	Stdin, Stdout, Stderr *os.File
+	Gone                  <-chan struct{} // closed when the process has ended
+	Exit                  chan<- Exit     // receives one element
+}
+
+// Exit is how a command ended.
+type Exit struct {
+	Code    int    `json:"code"`
+	Message string `json:"message,omitempty"` // why the command did not run, or why its changes do not stand
+}
+
+// The exit codes of a command that remit ended, as those of shells.
+const (
+	exitRefused = 126 // denied, or its changes were
+	exitFailed  = 125 // it could not be run
+)
+
+// shellTool returns the tool that runs commands in the sandbox.
+func shellTool() (tool.Tool, error) {
+	return tool.FromSpec(internals.InSandbox(common(tool.Spec{
+		Name: shellName, Description: "Run a command of the agent's shell in the sandbox.",
+		Needs: []perm.ResourceAccess{
+			perm.Access(perm.Execute, "exec://*"), perm.Access(perm.Execute, "exec:///**"), perm.Access(perm.Execute, "file://*/**"),
+			perm.Access(perm.Read, "file://*/**"), perm.Access(perm.Write, "file://*/**"), perm.Access(perm.Delete, "file://*/**"),
+		},
+		AccessFor: shellAccess, ParseScript: scriptOf, EffectClass: effect.Reversible, Destination: tool.NoDestination,
+		Verify: verify.Changes, Execute: runSandboxed,
+	})))
+}
+
+// errNotRun says that the client did not run a command.
+var errNotRun = errors.New("the client did not run the command")
+
+// runSandboxed waits for the process that shows the command, and runs the
+// command for it.
+func runSandboxed(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (tool.Result, error) {
+	c, err := usedBy(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	in, err := decoded(raw)
+	if err != nil {
+		return tool.Result{}, tool.NoEffect(err)
+	}
+	cmd, err := in.cmd()
+	if err != nil {
+		return tool.Result{}, tool.NoEffect(err)
+	}
+	c.started.Do(func() { close(c.ready) })
+	var shown *Command
+	select {
+	case shown = <-c.attach:
+	case <-c.ended:
+		return tool.Result{}, tool.NoEffect(errNotRun)
+	case <-ctx.Done():
+		return tool.Result{}, tool.NoEffect(context.Cause(ctx))
+	}
+	c.shown = shown
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-shown.Gone:
+			cancel(errors.New("the client ended the command"))
+		case <-ctx.Done():
+		}
+	}()
+	cmd.Env = passed(shown.Env)
+	cmd.Output = func(s process.Stream, data []byte) {
+		to := shown.Stdout
+		if s == process.Stderr {
+			to = shown.Stderr
+		}
+		_, _ = to.Write(data) // a reader that left does not end the command
+	}
+	if shown.Stdin != nil {
+		cmd.Stdin = shown.Stdin
+	}
+	r, err := process.Run(ctx, tc, cmd)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if c.code = r.Code; r.Signal != "" {
+		c.code = 137
+	}
+	return commandResult(r)
+}
+
+func commandResult(r process.Result) (tool.Result, error) {
+	text := string(r.Stdout)
+	if len(r.Stderr) > 0 {
+		text += "\n[stderr]\n" + string(r.Stderr)
+	}
+	raw, err := canon.Marshal(map[string]any{
+		"reported": true, "failed": r.Code != 0, "exit_code": r.Code, "output": printable(text), "cut": r.TruncatedBytes, "sandbox": string(r.Level),
+	})
+	return tool.Result{JSON: raw, Text: printable(text)}, err
+}
+
+// finish tells the process that shows the command how it ended.
+func (c *call) finish() {
+	if c.shown == nil {
+		return
+	}
+	e := Exit{Code: c.code}
+	switch c.out.Status {
+	case tool.StatusDone, tool.StatusHeld:
+	case tool.StatusDenied, tool.StatusPending, tool.StatusVerifyFailed:
+		e = Exit{Code: exitRefused, Message: c.out.Text}
+	default:
+		e = Exit{Code: exitFailed, Message: c.out.Text}
+	}
+	c.shown.Exit <- e
+}
+
+// passed returns the variables of the client that a command gets: those that
+// describe the terminal and the language. Others can be secrets.
+func passed(env map[string]string) map[string]string {
+	out := map[string]string{}
+	for name, value := range env {
+		if name == "TERM" || name == "LANG" || name == "TZ" || name == "CI" || name == "NO_COLOR" || name == "COLUMNS" || name == "LINES" || strings.HasPrefix(name, "LC_") {
+			out[name] = value
+		}
+	}
+	return out
+}

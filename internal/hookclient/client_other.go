@@ -1,0 +1,9 @@
+//go:build !linux || !(amd64 || arm64)
+
+package hookclient
+
+// Main does nothing: here the command itself is the client.
+func Main() {}
+
+// Run handles no command line here.
+func Run([]string) (code int, handled bool) { return 0, false }

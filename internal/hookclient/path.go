@@ -1,0 +1,19 @@
+package hookclient
+
+// Folder and Socket are the places of the resident process below the user's
+// folder for state.
+const (
+	Folder = "remit/agents"
+	Socket = "socket"
+)
+
+// home returns the user's folder for state, as cmd/remit/internal/state does.
+func home(env func(string) (string, bool)) string {
+	if dir, _ := env("XDG_STATE_HOME"); dir != "" && dir[0] == '/' {
+		return dir
+	}
+	if dir, _ := env("HOME"); dir != "" && dir[0] == '/' {
+		return dir + "/.local/state"
+	}
+	return ""
+}
