@@ -1,0 +1,157 @@
+package agentclients_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/remit-dev/remit/internal/proof/agentclients"
+	"github.com/remit-dev/remit/internal/proof/fakemodel"
+	"github.com/stretchr/testify/require"
+)
+
+type turn = fakemodel.Turn
+
+var update = flag.Bool("update", false, "write the samples")
+
+// scenario is one session with the recording hook. What it shows is a file of
+// testdata/agentclients.
+type scenario struct {
+	name    string
+	answers []agentclients.Answer
+	// prompts returns what happens in a workspace.
+	prompts func(dir string) []agentclients.Prompt
+	helpers func(dir string) []agentclients.Prompt
+	// setUp changes the session before it runs, if set.
+	setUp func(t *testing.T, s *agentclients.Session)
+}
+
+// sample is what a scenario shows.
+type sample struct {
+	Client string `json:"client"`
+	// Calls are the calls of the model, with the answers that it received.
+	Calls []sampleCall `json:"calls"`
+	// Events are what the hook read, in order.
+	Events []json.RawMessage `json:"events"`
+	// Files are the workspace afterwards, and Code the exit code.
+	Files map[string]string `json:"files"`
+	Code  int               `json:"code"`
+}
+
+type sampleCall struct {
+	Tool   string          `json:"tool"`
+	Args   json.RawMessage `json:"args"`
+	Result string          `json:"result"`
+	Failed bool            `json:"failed,omitempty"`
+}
+
+// one is a single prompt with one turn for each call.
+func one(calls ...fakemodel.Call) []agentclients.Prompt {
+	p := agentclients.Prompt{Text: "do the work"}
+	for _, c := range calls {
+		p.Turns = append(p.Turns, agentclients.Turn(c))
+	}
+	return []agentclients.Prompt{p}
+}
+
+// play runs a scenario, and holds it against its sample.
+func play(t *testing.T, c agentclients.Client, sc scenario) (agentclients.Transcript, sample) {
+	t.Helper()
+	s := agentclients.Session{Dir: t.TempDir(), Home: t.TempDir()}
+	write(t, filepath.Join(s.Dir, "notes.txt"), "one\ntwo\nthree\n")
+	r := c.Record(t, s.Home, sc.answers...)
+	s.Prompts = sc.prompts(s.Dir)
+	if sc.helpers != nil {
+		s.Helpers = sc.helpers(s.Dir)
+	}
+	if sc.setUp != nil {
+		sc.setUp(t, &s)
+	}
+	tr := c.Run(t, s)
+	got := sample{Client: c.Name + " " + c.Version, Files: filesIn(t, s.Dir)}
+	for _, o := range tr.Outcomes {
+		got.Code = o.Code
+		for _, e := range o.Calls {
+			got.Calls = append(got.Calls, sampleCall{e.Tool, json.RawMessage(e.Args), e.Result, e.Failed})
+		}
+	}
+	for _, e := range r.Events() {
+		got.Events = append(got.Events, e.JSON)
+	}
+	name := filepath.Join("..", "..", "..", "testdata", "agentclients", c.Name, sc.name+".json")
+	text := cleaned(t, got, s)
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		write(t, name, text)
+	}
+	want, err := os.ReadFile(name)
+	require.NoError(t, err)
+	if string(want) != text {
+		t.Log(tr.Stderr)
+	}
+	require.Equal(t, string(want), text)
+	return tr, got
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
+}
+
+func filesIn(t *testing.T, dir string) map[string]string {
+	all := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		all[strings.TrimPrefix(name, dir+"/")] = string(text)
+		return err
+	}))
+	return all
+}
+
+// changing are texts that differ from run to run.
+var changing = []struct {
+	found *regexp.Regexp
+	put   string // with the number of the value, in the order of their appearance
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "00000000-0000-4000-8000-%012d"},
+	{regexp.MustCompile(`/tmp/agent[0-9]+`), "/tmp/run%d"},
+	{regexp.MustCompile(`-tmp-agent[0-9]+`), "-tmp-run%d"},
+}
+
+var (
+	duration = regexp.MustCompile(`("duration_ms": )[0-9]+`)
+	budget   = regexp.MustCompile(`(\\n)*<system-reminder>\\n<total_tokens>[0-9]+ tokens left</total_tokens>\\n</system-reminder>`)
+)
+
+func cleaned(t *testing.T, s sample, of agentclients.Session) string {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	require.NoError(t, e.Encode(s))
+	text := strings.NewReplacer(
+		of.Dir, "/workspace", of.Home, "/home/user",
+		strings.ReplaceAll(of.Dir, "/", "-"), "-workspace",
+	).Replace(b.String())
+	for _, c := range changing {
+		seen := map[string]string{}
+		text = c.found.ReplaceAllStringFunc(text, func(s string) string {
+			if seen[s] == "" {
+				seen[s] = fmt.Sprintf(c.put, len(seen)+1)
+			}
+			return seen[s]
+		})
+	}
+	text = budget.ReplaceAllString(text, "")
+	return duration.ReplaceAllString(text, "${1}1")
+}
