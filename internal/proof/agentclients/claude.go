@@ -29,13 +29,12 @@ func claude() driver {
 			}
 		},
 		run: runClaude,
-		hooks: func(command string) map[string]string {
-			all := map[string]any{}
-			for _, event := range claudeEvents {
-				all[event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": 5}}}}
+		hooks: func(h Hook) map[string]string {
+			handler := map[string]any{"type": "command", "command": h.Command, "timeout": h.Timeout}
+			if h.Block {
+				handler["onFailure"] = "block"
 			}
-			raw, _ := json.MarshalIndent(map[string]any{"hooks": all}, "", "  ")
-			return map[string]string{".claude/settings.json": string(raw)}
+			return map[string]string{".claude/settings.json": hooksJSON(claudeEvents, handler)}
 		},
 	}
 }
@@ -97,4 +96,17 @@ func exitCode(t *testing.T, err error) int {
 	}
 	require.NoError(t, err)
 	return 0
+}
+
+// hooksJSON returns the configuration of one handler at some events.
+func hooksJSON(events []string, handler map[string]any) string {
+	all := map[string]any{}
+	for _, event := range events {
+		all[event] = []any{map[string]any{"hooks": []any{handler}}}
+	}
+	raw, err := json.MarshalIndent(map[string]any{"hooks": all}, "", "  ")
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
 }

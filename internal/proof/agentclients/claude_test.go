@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/remit-dev/remit/internal/proof/agentclients"
+	"github.com/remit-dev/remit/internal/proof/fakemodel"
 )
 
 type object = map[string]any
@@ -59,7 +60,7 @@ func claudeTools() []scenario {
 			return one(call("WebFetch", object{"url": "http://127.0.0.1:4141/page", "prompt": "what"}), call("WebSearch", object{"query": "remit"}))
 		}},
 		{name: "sub-agent", prompts: func(string) []agentclients.Prompt {
-			return one(call("Task", object{"description": "Help", "prompt": "help with it", "subagent_type": "general-purpose"}))
+			return one(call("Agent", object{"description": "Help", "prompt": "help with it", "subagent_type": "general-purpose", "run_in_background": false}))
 		}, helpers: func(string) []agentclients.Prompt {
 			return []agentclients.Prompt{{Text: "help with it", Turns: []turn{agentclients.Turn(call("Bash", object{"command": "echo made > made.txt"}))}}}
 		}},
@@ -80,9 +81,47 @@ func claudeTools() []scenario {
 
 func TestClientsClaudeCode(t *testing.T) {
 	c := agentclients.Clients()[0].Install(t)
-	for _, sc := range claudeTools() {
+	for _, sc := range append(claudeTools(), claudeAnswers()...) {
 		t.Run(sc.name, func(t *testing.T) {
 			play(t, c, sc)
 		})
 	}
+}
+
+// claudeAnswers are scenarios with an answer of the hook.
+func claudeAnswers() []scenario {
+	all := answerScenarios(names{
+		prompt: "UserPromptSubmit", before: "PreToolUse", after: "PostToolUse", shell: "Bash",
+		command: func(command string) fakemodel.Call { return agentclients.Call("Bash", object{"command": command}) },
+	}, map[string]agentclients.Answer{
+		"deny": decision("deny", ""), "ask": decision("ask", ""), "allow": decision("allow", ""), "defer": decision("defer", ""),
+		"updates":       decision("allow", `,"updatedInput":{"command":"echo updated > updated.txt"}`),
+		"only-updates":  {Stdout: `{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"command":"echo updated > updated.txt"}}}`},
+		"ask-updates":   decision("ask", `,"updatedInput":{"command":"echo updated > updated.txt"}`),
+		"adds-context":  decision("allow", `,"additionalContext":"the hook adds this"`),
+		"old-block":     {Stdout: `{"decision":"block","reason":"the hook says no"}`},
+		"no-continue":   {Stdout: `{"continue":false,"stopReason":"the hook stops"}`},
+		"exit-2-stdout": {Stdout: `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}`, Code: 2},
+	})
+	for _, sc := range all { // what onFailure changes
+		switch sc.name {
+		case "before-exit-7", "before-bad-json", "before-no-json", "before-hangs", "before-crashes", "before-missing", "after-exit-7":
+			sc.name, sc.hook.Block = "block-"+sc.name, true
+			all = append(all, sc)
+		}
+	}
+	shell := func(string) []agentclients.Prompt {
+		return one(agentclients.Call("Bash", object{"command": "echo ran > ran.txt; echo out"}))
+	}
+	return append(all,
+		scenario{name: "after-block", answers: []agentclients.Answer{{Event: "PostToolUse", Stdout: `{"decision":"block","reason":"the hook says no"}`}}, prompts: shell},
+		scenario{name: "after-output", answers: []agentclients.Answer{{
+			Event:  "PostToolUse",
+			Stdout: `{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"the hook adds this","updatedToolOutput":{"stdout":"other","stderr":"","interrupted":false,"isImage":false}}}`,
+		}}, prompts: shell},
+		scenario{name: "prompt-block", answers: []agentclients.Answer{{Event: "UserPromptSubmit", Stdout: `{"decision":"block","reason":"the hook says no"}`}}, prompts: shell},
+		scenario{name: "prompt-context", answers: []agentclients.Answer{{
+			Event: "UserPromptSubmit", Stdout: `{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"the hook adds this"}}`,
+		}}, prompts: shell},
+	)
 }

@@ -39,8 +39,8 @@ type driver struct {
 	env func(s Session) []string
 	// run runs the prompts of a session in order, and returns an outcome for each.
 	run func(t *testing.T, p *place, s Session) []Outcome
-	// hooks returns the files, by path in its home, that call a command at each event.
-	hooks func(command string) map[string]string
+	// hooks returns the files, by path in its home, that configure a hook.
+	hooks func(h Hook) map[string]string
 }
 
 // Clients returns the agents that are known, none of them installed.

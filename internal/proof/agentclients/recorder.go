@@ -2,6 +2,7 @@ package agentclients
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,12 +43,24 @@ type Event struct {
 
 // Recorder is a hook that records each event and answers as it was told.
 type Recorder struct {
+	// Command is the hook as it is configured.
+	Command string
+
 	dir string
 	t   *testing.T
 }
 
-// Record configures the recording hook at each event of an agent with a home.
-func (c Client) Record(t *testing.T, home string, answers ...Answer) *Recorder {
+// Hook is a command that an agent runs at each event.
+type Hook struct {
+	Command string
+	// Timeout is in seconds. Default: 60.
+	Timeout int
+	// Block asks the agent to deny the call when the hook fails, if it can.
+	Block bool
+}
+
+// Record configures the recording hook with the settings of how.
+func (c Client) Record(t *testing.T, home string, how Hook, answers ...Answer) *Recorder {
 	t.Helper()
 	r := &Recorder{dir: t.TempDir(), t: t}
 	raw, err := json.Marshal(answers)
@@ -55,14 +68,17 @@ func (c Client) Record(t *testing.T, home string, answers ...Answer) *Recorder {
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "answers"), raw, 0o600))
 	self, err := os.Executable()
 	require.NoError(t, err)
-	c.Hook(t, home, fmt.Sprintf("'%s' %s '%s'", self, hookArg, r.dir))
+	how.Command = cmp.Or(how.Command, fmt.Sprintf("'%s' %s '%s'", self, hookArg, r.dir))
+	r.Command = how.Command
+	c.Hook(t, home, how)
 	return r
 }
 
-// Hook configures a command at each event of an agent with a home.
-func (c Client) Hook(t *testing.T, home, command string) {
+// Hook configures a hook at each event of an agent with a home.
+func (c Client) Hook(t *testing.T, home string, h Hook) {
 	t.Helper()
-	for name, text := range c.driver.hooks(command) {
+	h.Timeout = cmp.Or(h.Timeout, 60)
+	for name, text := range c.driver.hooks(h) {
 		name = filepath.Join(home, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))

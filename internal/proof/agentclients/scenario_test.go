@@ -24,6 +24,7 @@ var update = flag.Bool("update", false, "write the samples")
 // testdata/agentclients.
 type scenario struct {
 	name    string
+	hook    agentclients.Hook
 	answers []agentclients.Answer
 	// prompts returns what happens in a workspace.
 	prompts func(dir string) []agentclients.Prompt
@@ -39,6 +40,8 @@ type sample struct {
 	Calls []sampleCall `json:"calls"`
 	// Events are what the hook read, in order.
 	Events []json.RawMessage `json:"events"`
+	// Context reports whether the model received the text that the hook added.
+	Context bool `json:"context,omitempty"`
 	// Files are the workspace afterwards, and Code the exit code.
 	Files map[string]string `json:"files"`
 	Code  int               `json:"code"`
@@ -65,7 +68,7 @@ func play(t *testing.T, c agentclients.Client, sc scenario) (agentclients.Transc
 	t.Helper()
 	s := agentclients.Session{Dir: t.TempDir(), Home: t.TempDir()}
 	write(t, filepath.Join(s.Dir, "notes.txt"), "one\ntwo\nthree\n")
-	r := c.Record(t, s.Home, sc.answers...)
+	r := c.Record(t, s.Home, sc.hook, sc.answers...)
 	s.Prompts = sc.prompts(s.Dir)
 	if sc.helpers != nil {
 		s.Helpers = sc.helpers(s.Dir)
@@ -74,7 +77,19 @@ func play(t *testing.T, c agentclients.Client, sc scenario) (agentclients.Transc
 		sc.setUp(t, &s)
 	}
 	tr := c.Run(t, s)
+	if dump := os.Getenv("AGENTCLIENTS_DUMP"); dump != "" {
+		for i, q := range tr.Requests {
+			write(t, filepath.Join(dump, fmt.Sprintf("%s-%s-%d.json", c.Name, sc.name, i)), q.Path+"\n"+string(q.Body))
+		}
+		write(t, filepath.Join(dump, c.Name+"-"+sc.name+".said"), tr.Outcomes[0].Said+tr.Stderr)
+		env, err := json.MarshalIndent(r.Events(), "", " ")
+		require.NoError(t, err)
+		write(t, filepath.Join(dump, c.Name+"-"+sc.name+".events"), string(env))
+	}
 	got := sample{Client: c.Name + " " + c.Version, Files: filesIn(t, s.Dir)}
+	for _, q := range tr.Requests {
+		got.Context = got.Context || bytes.Contains(q.Body, []byte("the hook adds this"))
+	}
 	for _, o := range tr.Outcomes {
 		got.Code = o.Code
 		for _, e := range o.Calls {
@@ -85,7 +100,7 @@ func play(t *testing.T, c agentclients.Client, sc scenario) (agentclients.Transc
 		got.Events = append(got.Events, e.JSON)
 	}
 	name := filepath.Join("..", "..", "..", "testdata", "agentclients", c.Name, sc.name+".json")
-	text := cleaned(t, got, s)
+	text := cleaned(t, got, s, r.Command)
 	if *update {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		write(t, name, text)
@@ -125,14 +140,17 @@ var changing = []struct {
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "00000000-0000-4000-8000-%012d"},
 	{regexp.MustCompile(`/tmp/agent[0-9]+`), "/tmp/run%d"},
 	{regexp.MustCompile(`-tmp-agent[0-9]+`), "-tmp-run%d"},
+	{regexp.MustCompile(`\bb[a-z0-9]{8}\b`), "background%d"}, // Claude Code's background tasks
+	{regexp.MustCompile(`\ba[0-9a-f]{16}\b`), "agent%d"},
 }
 
 var (
-	duration = regexp.MustCompile(`("duration_ms": )[0-9]+`)
+	duration = regexp.MustCompile(`("duration_ms": |"durationSeconds": |<duration_ms>)[0-9.e-]+`)
 	budget   = regexp.MustCompile(`(\\n)*<system-reminder>\\n<total_tokens>[0-9]+ tokens left</total_tokens>\\n</system-reminder>`)
 )
 
-func cleaned(t *testing.T, s sample, of agentclients.Session) string {
+// cleaned returns a sample without what differs from run to run.
+func cleaned(t *testing.T, s sample, of agentclients.Session, command string) string {
 	t.Helper()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -140,7 +158,7 @@ func cleaned(t *testing.T, s sample, of agentclients.Session) string {
 	e.SetIndent("", "  ")
 	require.NoError(t, e.Encode(s))
 	text := strings.NewReplacer(
-		of.Dir, "/workspace", of.Home, "/home/user",
+		command, "/usr/bin/hook", of.Dir, "/workspace", of.Home, "/home/user",
 		strings.ReplaceAll(of.Dir, "/", "-"), "-workspace",
 	).Replace(b.String())
 	for _, c := range changing {
