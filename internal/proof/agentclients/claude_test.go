@@ -23,11 +23,11 @@ func claudeTools() []scenario {
 		{name: "bash-folder", prompts: func(string) []agentclients.Prompt {
 			return one(call("Bash", object{"command": "mkdir sub; cd sub"}), call("Bash", object{"command": "pwd"}))
 		}},
-		{name: "bash-timeout", prompts: func(string) []agentclients.Prompt {
+		{name: "bash-timeout", racy: true, prompts: func(string) []agentclients.Prompt {
 			return one(call("Bash", object{"command": "echo out; while [ ! -e go ]; do sleep 0.1; done; echo late > late.txt", "timeout": 1000}),
 				call("Bash", object{"command": "touch go; while [ ! -e late.txt ]; do sleep 0.1; done"}))
 		}},
-		{name: "bash-background", prompts: func(string) []agentclients.Prompt {
+		{name: "bash-background", racy: true, prompts: func(string) []agentclients.Prompt {
 			return one(call("Bash", object{"command": "while [ ! -e go ]; do sleep 0.1; done; echo late > late.txt", "run_in_background": true}),
 				call("Bash", object{"command": "touch go; while [ ! -e late.txt ]; do sleep 0.1; done"}))
 		}},

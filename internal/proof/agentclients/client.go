@@ -47,6 +47,7 @@ type driver struct {
 func Clients() []Client {
 	return []Client{
 		{Name: "claude-code", Version: claudeVersion, npm: "@anthropic-ai/claude-code", bin: "claude", driver: claude()},
+		{Name: "codex", Version: codexVersion, npm: "@openai/codex", bin: "codex", driver: codex()},
 	}
 }
 

@@ -18,7 +18,10 @@ type Scene struct {
 	// Prompt is a text that the messages of the user contain. No other scene
 	// has it, and no other message of a session contains it.
 	Prompt string
-	Turns  []Turn
+	// Turns are what the model says. A tool of OpenAI can have its namespace
+	// before a slash. Arguments can contain "{{PATTERN}}", which is replaced by
+	// what the pattern's group finds in the results so far, last first.
+	Turns []Turn
 }
 
 // Exchange is one call of a scene, and what the agent sent back for it.
@@ -185,12 +188,34 @@ func (s *StandIn) play(at, turn int) Turn {
 	for i := range t.Calls {
 		c := &t.Calls[i]
 		c.ID = fmt.Sprintf("toolu_s%d_t%d_c%d", at+1, turn+1, i+1)
-		c.Args = cmp.Or(c.Args, "{}")
+		c.Args = reference.ReplaceAllStringFunc(cmp.Or(c.Args, "{}"), s.resolve)
 		if known := s.exchange(c.ID); known == nil { // a repeated request gets the same turn
 			s.exchanges = append(s.exchanges, &Exchange{Prompt: s.scenes[at].Prompt, Tool: c.Tool, Args: c.Args, ID: c.ID})
 		}
 	}
 	return t
+}
+
+// reference is a pattern in the place of a number or a text.
+var reference = regexp.MustCompile(`"?\{\{.*?\}\}"?`)
+
+func (s *StandIn) resolve(ref string) string {
+	inner := strings.Trim(ref, `"`)
+	find, err := regexp.Compile(inner[2 : len(inner)-2])
+	if err != nil {
+		return ref
+	}
+	for i := len(s.exchanges) - 1; i >= 0; i-- {
+		m := find.FindStringSubmatch(s.exchanges[i].Result)
+		if len(m) < 2 {
+			continue
+		}
+		if _, err := strconv.Atoi(m[1]); err == nil {
+			return m[1]
+		}
+		return quote(m[1])
+	}
+	return ref
 }
 
 func (s *StandIn) exchange(id string) *Exchange {
@@ -232,11 +257,14 @@ func texts(content json.RawMessage) string {
 	if s, err := text(content); err == nil {
 		return s
 	}
-	var blocks []struct{ Text string }
+	var blocks []struct {
+		Text      string
+		Encrypted string `json:"encrypted_content"` // to a sub-agent; a stand-in encrypts nothing
+	}
 	_ = json.Unmarshal(content, &blocks)
 	var all []string
 	for _, b := range blocks {
-		all = append(all, b.Text)
+		all = append(all, b.Text+b.Encrypted)
 	}
 	return strings.Join(all, "\n")
 }

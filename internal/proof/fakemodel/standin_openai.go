@@ -23,9 +23,11 @@ func hearResponses(body []byte) (h heard, err error) {
 	h.model, h.tools = request.Model, len(request.Tools) > 0
 	for _, item := range request.Input {
 		switch {
+		case item.Type == "additional_tools":
+			h.tools = true
 		case item.Type == "function_call_output" || item.Type == "custom_tool_call_output":
 			h.parts = append(h.parts, part{text: texts(item.Output), callID: item.CallID})
-		case item.Role == "user":
+		case item.Role == "user" || item.Type == "agent_message":
 			h.parts = append(h.parts, part{text: texts(item.Content)})
 		}
 	}
@@ -42,6 +44,10 @@ func sayResponses(w *reply, t Turn, n int) {
 	}
 	for i, c := range t.Calls {
 		kind, input := "function_call", `"arguments":`+quote(c.Args)
+		namespace, name, found := strings.Cut(c.Tool, "/")
+		if found {
+			c.Tool, input = name, input+`,"namespace":`+quote(namespace)
+		}
 		if s, err := text(json.RawMessage(c.Args)); err == nil {
 			kind, input = "custom_tool_call", `"input":`+quote(s)
 		}
