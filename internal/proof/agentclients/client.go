@@ -48,6 +48,8 @@ func Clients() []Client {
 	return []Client{
 		{Name: "claude-code", Version: claudeVersion, npm: "@anthropic-ai/claude-code", bin: "claude", driver: claude()},
 		{Name: "codex", Version: codexVersion, npm: "@openai/codex", bin: "codex", driver: codex()},
+		{Name: "gemini-cli", Version: geminiVersion, npm: "@google/gemini-cli", bin: "gemini", driver: gemini()},
+		{Name: "opencode", Version: opencodeVersion, npm: "opencode-ai", bin: "opencode", driver: opencode()},
 	}
 }
 

@@ -24,11 +24,11 @@ func codexTools() []scenario {
 		{name: "shell-folder", prompts: func(dir string) []agentclients.Prompt {
 			return one(call("exec_command", object{"cmd": "mkdir sub; pwd"}), call("exec_command", object{"cmd": "pwd", "workdir": dir + "/sub"}))
 		}},
-		{name: "shell-background", prompts: func(string) []agentclients.Prompt { // its first call returns while the command runs
+		{name: "shell-background", racy: true, prompts: func(string) []agentclients.Prompt { // its first call returns while the command runs
 			return one(call("exec_command", object{"cmd": "echo out; while [ ! -e go ]; do sleep 0.1; done; echo late > late.txt", "yield_time_ms": 250}),
 				call("exec_command", object{"cmd": "touch go; while [ ! -e late.txt ]; do sleep 0.1; done"}))
 		}},
-		{name: "shell-stdin", prompts: func(string) []agentclients.Prompt {
+		{name: "shell-stdin", racy: true, prompts: func(string) []agentclients.Prompt {
 			return one(call("exec_command", object{"cmd": "bash", "tty": true, "yield_time_ms": 250}),
 				call("write_stdin", object{"session_id": "{{session ID ([0-9]+)}}", "chars": "echo made > made.txt; exit 3\n"}))
 		}},
