@@ -79,15 +79,6 @@ func claudeTools() []scenario {
 	}
 }
 
-func TestClientsClaudeCode(t *testing.T) {
-	c := agentclients.Clients()[0].Install(t)
-	for _, sc := range append(claudeTools(), claudeAnswers()...) {
-		t.Run(sc.name, func(t *testing.T) {
-			play(t, c, sc)
-		})
-	}
-}
-
 // claudeAnswers are scenarios with an answer of the hook.
 func claudeAnswers() []scenario {
 	all := answerScenarios(names{

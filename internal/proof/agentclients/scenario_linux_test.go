@@ -170,13 +170,20 @@ var changing = []struct {
 	{regexp.MustCompile(`/tmp/agent[0-9]+`), "/tmp/run%d"},
 	{regexp.MustCompile(`-tmp-agent[0-9]+`), "-tmp-run%d"},
 	{regexp.MustCompile(`\bb[a-z0-9]{8}\b`), "background%d"}, // Claude Code's background tasks
+	{regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}.[0-9]{3}Z`), "2026-01-02T03:04:05.%03dZ"},
+	{regexp.MustCompile(`session-20[0-9T-]{14}-[0-9a-f]{8}`), "session-2026-01-02T03-04-%08d"},
+	{regexp.MustCompile(`\bevt_[0-9A-Za-z]+`), "evt_%d"},
+	{regexp.MustCompile(`\bses_[0-9A-Za-z]+`), "ses_%d"},
+	{regexp.MustCompile(`\bmsg_[0-9A-Za-z]+`), "msg_%d"},
+	{regexp.MustCompile(`\bprt_[0-9A-Za-z]+`), "prt_%d"},
+	{regexp.MustCompile(`"slug": "[^"]+"`), `"slug": "slug-%d"`},
 	{regexp.MustCompile(`Chunk ID: [0-9a-f]{6}`), "Chunk ID: %d"},
 	{regexp.MustCompile(`sessions/20[0-9]{2}/[0-9]{2}/[0-9]{2}/rollout-[0-9T-]{19}`), "sessions/2026/01/02/rollout-2026-01-02T03-04-%02d"},
 	{regexp.MustCompile(`\ba[0-9a-f]{16}\b`), "agent%d"},
 }
 
 var (
-	duration  = regexp.MustCompile(`("duration_ms": |"durationSeconds": |"totalDurationMs": |<duration_ms>|\\nduration_ms: |Wall time:? )[0-9.e-]+`)
+	duration  = regexp.MustCompile(`("duration_ms": |"durationSeconds": |"totalDurationMs": |<duration_ms>|\\nduration_ms: |Wall time:? |"(?:created|updated)": |PGID: |"pid": |PID: |\(PID )[0-9.e-]+`)
 	sessionID = regexp.MustCompile(`("session_id": ?|session ID )[0-9]+`)
 	budget    = regexp.MustCompile(`(\\n)*<system-reminder>\\n<total_tokens>[0-9]+ tokens left</total_tokens>\\n</system-reminder>`)
 )
@@ -193,7 +200,7 @@ func cleaned(t *testing.T, s sample, of agentclients.Session, command string) st
 	e.SetIndent("", "  ")
 	require.NoError(t, e.Encode(s))
 	text := strings.NewReplacer(
-		command, "/usr/bin/hook", of.Dir, "/workspace", of.Home, "/home/user",
+		command, "/usr/bin/hook", `"path": "`+of.Dir[1:], `"path": "workspace`, of.Dir, "/workspace", of.Home, "/home/user",
 		strings.ReplaceAll(of.Dir, "/", "-"), "-workspace",
 	).Replace(b.String())
 	for _, c := range changing {

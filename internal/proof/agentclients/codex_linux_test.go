@@ -111,12 +111,3 @@ func codexAnswers() []scenario {
 		}, setUp: func(_ *testing.T, s *agentclients.Session) { s.Flags = []string{"-c", "model=gpt-6-sol"} }},
 	)
 }
-
-func TestClientsCodex(t *testing.T) {
-	c := agentclients.Clients()[1].Install(t)
-	for _, sc := range append(codexTools(), codexAnswers()...) {
-		t.Run(sc.name, func(t *testing.T) {
-			play(t, c, sc)
-		})
-	}
-}
