@@ -101,6 +101,11 @@ func codexAnswers() []scenario {
 		scenario{name: "prompt-context", answers: []agentclients.Answer{{
 			Event: "UserPromptSubmit", Stdout: `{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"the hook adds this"}}`,
 		}}, prompts: shell},
+		scenario{name: "untrusted", prompts: shell, setUp: func(_ *testing.T, s *agentclients.Session) { s.AskForTrust = true }},
+		scenario{name: "trusted", prompts: shell, setUp: func(t *testing.T, s *agentclients.Session) {
+			s.AskForTrust = true
+			agentclients.Clients()[1].Install(t).TrustCodexHooks(t, s.Home, s.Dir)
+		}},
 		scenario{name: "before-patch-updates", answers: []agentclients.Answer{{
 			Event: "PreToolUse", Tool: "apply_patch", Stdout: decision("allow", `,"updatedInput":{"command":"*** Begin Patch\n*** Add File: updated.txt\n+updated\n*** End Patch\n"}`).Stdout,
 		}}, prompts: func(string) []agentclients.Prompt {

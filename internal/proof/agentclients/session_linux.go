@@ -32,6 +32,9 @@ type Session struct {
 	Env []string
 	// Flags are added to the command line.
 	Flags []string
+	// AskForTrust leaves out the flag of an agent that makes it run hooks that
+	// nobody has trusted.
+	AskForTrust bool
 }
 
 // Outcome is what came of one prompt.
