@@ -26,7 +26,8 @@ const leastCovered = 90
 
 // elsewhere are the packages whose code runs as a process that no profile reaches, and the tests that stand in for it.
 var elsewhere = map[string]string{
-	"mcp/conformance": "make conformance runs it, over a suite that comes from npm; its tests try what reads and judges, and that the fixtures are served",
+	"mcp/conformance":             "make conformance runs it, over a suite that comes from npm; its tests try what reads and judges, and that the fixtures are served",
+	"internal/proof/agentclients": "make prove runs it, with programs that come from npm",
 	"internal/shim": "process 1 of a sandbox has no file to leave counters in, and is killed; the tests of internal/sandbox try each of " +
 		"its layers with it and without it, and those of its own what can be tried in the process of a test",
 }

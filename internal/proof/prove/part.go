@@ -36,6 +36,7 @@ func parts() []part {
 		{"git", "random sequences of git commands in the sandbox, reverted and redone", []string{"-run", "^TestGit$", "./internal/proof/gitrun"}, 1},
 		{"sessions", "1,000 MCP sessions at once on one server, some of them hostile", []string{"-run", "^TestManySessions$", "./cmd/remit"}, 2},
 		{"load", "64 clients for ten minutes on a gateway with servers that break down and a retention of a minute", []string{"-run", "^TestLoad$", "./cmd/remit"}, 1},
+		{"clients", "real coding agents from npm, what their hooks and their models receive", []string{"-run", "^TestClients$", "./internal/proof/agentclients"}, 1},
 		{"mutants", "seeded bugs, each shown to the tests", []string{"-run", "^TestSeededBugs$", "./internal/proof/mutation"}, 1},
 	}
 }

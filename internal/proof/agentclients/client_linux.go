@@ -1,0 +1,116 @@
+package agentclients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Versions of what is installed. The facts in docs/evidence/agent-clients.md
+// are about these.
+const (
+	nodeVersion     = "22.23.3"
+	claudeVersion   = "2.1.330"
+	codexVersion    = "0.169.0"
+	geminiVersion   = "0.61.0"
+	opencodeVersion = "1.18.33"
+)
+
+// Client is a coding agent.
+type Client struct {
+	// Name is the one that remit's commands take.
+	Name, Version string
+
+	npm, bin string
+	dir      string // where it is installed
+	driver   driver
+}
+
+// driver is how an agent is run.
+type driver struct {
+	// env returns its environment, beside what all agents have.
+	env func(s Session) []string
+	// run runs the prompts of a session in order, and returns an outcome for each.
+	run func(t *testing.T, p *place, s Session) []Outcome
+	// hooks returns the files, by path in its home, that configure a hook.
+	hooks func(h Hook) map[string]string
+}
+
+// Clients returns the agents that are known, none of them installed.
+func Clients() []Client {
+	return []Client{
+		{Name: "claude-code", Version: claudeVersion, npm: "@anthropic-ai/claude-code", bin: "claude", driver: claude()},
+		{Name: "codex", Version: codexVersion, npm: "@openai/codex", bin: "codex", driver: codex()},
+		{Name: "gemini-cli", Version: geminiVersion, npm: "@google/gemini-cli", bin: "gemini", driver: gemini()},
+		{Name: "opencode", Version: opencodeVersion, npm: "opencode-ai", bin: "opencode", driver: opencode()},
+	}
+}
+
+// Install installs the agent from npm if the cache folder of the user does not
+// hold it, and returns it ready to run. It skips the test in short mode, or if
+// npm is missing or cannot reach its registry.
+func (c Client) Install(t *testing.T) Client {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("installs and runs a program from npm")
+	}
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	root := filepath.Join(cache, "remit-agent-clients")
+	if _, err := fromNPM(t.Context(), root, "node", nodeVersion, "node"); err != nil {
+		t.Skipf("needs Node.js from npm: %v", err)
+	}
+	if c.dir, err = fromNPM(t.Context(), root, c.npm, c.Version, c.bin); err != nil {
+		t.Skipf("needs %s from npm: %v", c.Name, err)
+	}
+	return c
+}
+
+// fromNPM returns the folder with the programs of a package. It installs the
+// package beside its place, and moves it there when it is complete.
+func fromNPM(ctx context.Context, root, pkg, version, bin string) (programs string, err error) {
+	dir := filepath.Join(root, filepath.Base(pkg)+"-"+version)
+	programs = filepath.Join(dir, "node_modules", ".bin")
+	if _, err := os.Stat(filepath.Join(programs, bin)); err == nil {
+		return programs, nil
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return "", errors.New("npm is not installed")
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return "", err
+	}
+	fresh, err := os.MkdirTemp(root, "installing-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(fresh) }()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, npm, "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", fresh, pkg+"@"+version)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm install %s@%s: %w\n%s", pkg, version, err, said)
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		if _, there := os.Stat(filepath.Join(programs, bin)); there != nil { // another test was first
+			return "", err
+		}
+	}
+	return programs, nil
+}
+
+// program returns the path of the agent's program.
+func (c Client) program() string { return filepath.Join(c.dir, c.bin) }
+
+// node returns the folder with the program of Node.js.
+func (c Client) node() string {
+	return filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(c.dir))), "node-"+nodeVersion, "node_modules", ".bin")
+}
