@@ -110,6 +110,7 @@ type Call struct {
 	cfg    Config
 	within *perm.Set // for a part: its accesses; nil: those of the call
 	prefix string    // for a part: the prefix of its note keys
+	spared bool      // a denial does not end the call
 	*sharedState
 }
 
@@ -406,9 +407,18 @@ func (c *Call) held(ctx context.Context, a perm.ResourceAccess) error {
 // result. The caller holds the lock.
 func (c *Call) mark(err error, a perm.ResourceAccess) {
 	var denied *DeniedError
-	if asDenied(err, &denied) && (denied.Unanswered && a.Action != perm.AskClient || !a.Action.Observes()) && c.refused == nil {
+	if !c.spared && asDenied(err, &denied) && (denied.Unanswered && a.Action != perm.AskClient || !a.Action.Observes()) && c.refused == nil {
 		c.refused = denied
 	}
+}
+
+// Spared returns the same call for accesses whose denial does not end the call,
+// because the caller refuses each of them by itself and reports that in the
+// result.
+func (c *Call) Spared() *Call {
+	in := *c
+	in.spared = true
+	return &in
 }
 
 // Refused returns the denial that ends the call, for any result of its tool.
