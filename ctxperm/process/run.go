@@ -189,6 +189,9 @@ func (h *runHandle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result
 		r.Restrictions = append(r.Restrictions, Restriction(met))
 	}
 	r.Hosts, r.Restrictions = hosts, append(r.Restrictions, unreached(hosts)...)
+	if h.outlet != nil && proxy == nil {
+		r.Restrictions = append(r.Restrictions, Restriction{"proxy", "the program reaches no host: its sandbox has no network of its own here, which a proxy needs; see remit doctor"})
+	}
 	h.named(cmd, &r)
 	return r, h.collect(&r)
 }

@@ -20,7 +20,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, to net.Conn, hos
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return to, nil },
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, ResponseHeaderTimeout: p.limits.Idle,
 	}
-	out := r.Clone(r.Context())
+	out := r.Clone(p.ctx)
 	out.RequestURI, out.Close, out.Trailer = "", true, nil
 	out.Host, out.URL.Host = host, host // never a Host header of the program
 	plainHeader(out.Header)

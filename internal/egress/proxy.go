@@ -187,7 +187,9 @@ func (p *Proxy) dial(r *http.Request, text string) (net.Conn, *traffic, error) {
 		p.hosts.refuse(t, err.Error())
 		return nil, nil, err
 	}
-	to, err := p.upstream.Dial(r.Context(), r.Method, origin)
+	// The request's own context ends with the program's half of the connection,
+	// and the program can still wait for the response.
+	to, err := p.upstream.Dial(p.ctx, r.Method, origin)
 	if err != nil {
 		p.hosts.refuse(t, err.Error())
 		return nil, nil, err
