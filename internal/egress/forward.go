@@ -159,8 +159,9 @@ func (c *counted) Read(b []byte) (int, error) {
 }
 
 func (c *counted) Write(b []byte) (int, error) {
+	c.traffic.sent.Add(int64(len(b))) // first: the response can end the proxy before Write returns
 	n, err := c.Conn.Write(b)
-	c.traffic.sent.Add(int64(n))
+	c.traffic.sent.Add(int64(n - len(b)))
 	return n, err
 }
 
