@@ -148,7 +148,7 @@ func certificates(t *testing.T) (authority []byte, pair tls.Certificate) {
 }
 
 // names is a name server that resolves every name of test to this machine, and
-// rebind.test to this machine and to the metadata address in turns.
+// rebind.test to this machine and to a private network in turns.
 func names(t *testing.T) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -161,7 +161,7 @@ func names(t *testing.T) *net.Resolver {
 }
 
 func answerNames(conn net.PacketConn) {
-	buf := make([]byte, 1500)
+	buf, turn := make([]byte, 1500), 0
 	for {
 		size, from, err := conn.ReadFrom(buf)
 		if err != nil {
@@ -175,8 +175,11 @@ func answerNames(conn net.PacketConn) {
 		var ips []net.IP
 		if binary.BigEndian.Uint16(question[len(question)-4:]) == 1 {
 			ips = []net.IP{net.IPv4(127, 0, 0, 1).To4()}
-			if strings.Contains(string(question), "metadata") {
+			switch turn++; {
+			case strings.Contains(string(question), "metadata"):
 				ips = []net.IP{net.IPv4(169, 254, 169, 254).To4()}
+			case strings.Contains(string(question), "rebind") && turn%2 == 0:
+				ips = []net.IP{net.IPv4(10, 0, 0, 1).To4()}
 			}
 		}
 		reply := append([]byte{buf[0], buf[1], 0x81, 0x80, 0, 1, 0, byte(len(ips)), 0, 0, 0, 0}, question...)
