@@ -6,16 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/revert/effect"
 )
 
 // ContactedHosts returns the hosts that programs of the call reached through
 // its proxy. No revert takes back what they sent there.
-func (c *Call) ContactedHosts() (all []record.ContactedHost) {
+func (c *Call) ContactedHosts() (all []effect.Host) {
 	for _, key := range slices.Sorted(maps.Keys(c.Notes)) {
-		var n record.ContactedHosts
-		if strings.HasSuffix(key, n.Key()) && json.Unmarshal(c.Notes[key], &n) == nil {
-			all = append(all, n.Hosts...)
+		var some []effect.Host
+		if strings.HasSuffix(key, effect.HostsNote) && json.Unmarshal(c.Notes[key], &some) == nil {
+			all = append(all, some...)
 		}
 	}
 	return all

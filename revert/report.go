@@ -14,7 +14,7 @@ type Report struct {
 	State     TxnState         `json:"state"`                // state of Txn afterwards
 	Items     []ResourceResult `json:"items"`
 	// Contacted are the hosts that programs of the calls reached through their
-	// proxies, such as https://registry.npmjs.org. What was sent there stays
+	// proxies, such as https://packages.example.com. What was sent there stays
 	// sent; no item is about it.
 	Contacted []string `json:"contacted,omitempty"`
 	// Dependents are the dependent calls. Only a preview lists them.

@@ -17,12 +17,11 @@ import (
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
-	"github.com/remit-dev/remit/revert/record"
 )
 
 // Host is what a program did on one host, through the proxy of its call.
 type Host struct {
-	Origin      string `json:"origin"` // scheme, host and port, such as https://registry.npmjs.org
+	Origin      string `json:"origin"` // scheme, host and port, such as https://packages.example.com
 	Connections int    `json:"connections"`
 	Sent        int64  `json:"sent"`              // bytes to the host, with those of TLS
 	Received    int64  `json:"received"`          // bytes from the host
@@ -149,11 +148,11 @@ func (o *outlet) note(ctx context.Context, origin string) error {
 	if known {
 		return nil
 	}
-	var n record.ContactedHosts
+	var n []effect.Host
 	for _, one := range append(all, origin) {
-		n.Hosts = append(n.Hosts, record.ContactedHost{Origin: one})
+		n = append(n, effect.Host{Origin: one})
 	}
-	if err := o.call.Note(ctx, n.Key(), n); err != nil {
+	if err := o.call.Note(ctx, effect.HostsNote, n); err != nil {
 		return err
 	}
 	o.mu.Lock()
@@ -201,17 +200,17 @@ func (o *outlet) finish(ctx context.Context, p *egress.Proxy) ([]Host, error) {
 		return nil, nil
 	}
 	var all []Host
-	var n record.ContactedHosts
+	var n []effect.Host
 	for _, h := range p.Close() {
 		all = append(all, Host(h))
 		if h.Reached() || slices.Contains(o.noted, h.Origin) {
-			n.Hosts = append(n.Hosts, record.ContactedHost{Origin: h.Origin, Connections: h.Connections, Sent: h.Sent, Received: h.Received})
+			n = append(n, effect.Host{Origin: h.Origin, Connections: h.Connections, Sent: h.Sent, Received: h.Received})
 		}
 	}
-	if len(n.Hosts) == 0 {
+	if len(n) == 0 {
 		return all, nil
 	}
-	return all, o.call.Note(context.WithoutCancel(ctx), n.Key(), n)
+	return all, o.call.Note(context.WithoutCancel(ctx), effect.HostsNote, n)
 }
 
 // unreached returns the restrictions of a program about hosts that it could

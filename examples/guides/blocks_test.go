@@ -269,7 +269,7 @@ func TestProgramNetwork(t *testing.T) {
 	shell(t)
 	rules := take(t, "guides/program.md", "rego", 0)
 	engine := open(t, rules)
-	for host, want := range map[string]perm.Effect{"pypi.org": perm.Allow, "example.com": perm.Ask} {
+	for host, want := range map[string]perm.Effect{"repo1.maven.org": perm.Allow, "example.com": perm.Ask} {
 		var request perm.Request
 		doc := document(t, `{"tool":{"confinement":"sandbox"},"access":{"action":"connect","method":"CONNECT","resource":{"kind":"https","host":"`+host+`","text":"x","root":null,"path":"","segments":null,"name":null,"ext":null,"scheme":"https","port":443}}}`)
 		require.NoError(t, json.Unmarshal([]byte(doc), &request))

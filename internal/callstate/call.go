@@ -412,15 +412,6 @@ func (c *Call) mark(err error, a perm.ResourceAccess) {
 	}
 }
 
-// Spared returns the same call for accesses whose denial does not end the call,
-// because the caller refuses each of them by itself and reports that in the
-// result.
-func (c *Call) Spared() *Call {
-	in := *c
-	in.spared = true
-	return &in
-}
-
 // Refused returns the denial that ends the call, for any result of its tool.
 func (c *Call) Refused() *DeniedError {
 	c.mu.Lock()

@@ -9,7 +9,7 @@ import (
 
 // Host is what a proxy did for one origin.
 type Host struct {
-	Origin      string // scheme, host and port, such as https://registry.npmjs.org
+	Origin      string // scheme, host and port, such as https://packages.example.com
 	Connections int
 	Sent        int64  // bytes to the host, with those of TLS
 	Received    int64  // bytes from the host

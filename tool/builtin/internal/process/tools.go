@@ -71,7 +71,7 @@ func withNetwork(s tool.Spec, cmd func(json.RawMessage) (handle.Cmd, error)) (to
 		"What it changes can be reverted.", "What it changes here can be reverted; what it sends stays sent.",
 	).Replace(s.Description)
 	s.Needs = append(needs(), perm.Access(perm.Connect, "https://*:*/**"), perm.Access(perm.Connect, "http://*:*/**"))
-	s.Destination = tool.ModelChosen
+	s.Destination, s.Output = tool.ModelChosen, outputWithHosts
 	return s, func(in json.RawMessage) (handle.Cmd, error) {
 		c, err := cmd(in)
 		c.Egress = true
@@ -231,11 +231,17 @@ const (
 	timeoutArgument = `,"timeout_s":{"type":"integer","minimum":1,"maximum":3600,"description":"Seconds until it is killed, 120 by default; nothing of what it wrote is kept then."}`
 )
 
-// outputSchema is that of output.
-var outputSchema = object(`"exit_code":{"type":"integer"},"signal":{"type":"string"},"stdout":{"type":"string"},"stderr":{"type":"string"},`+
-	`"dropped":{"type":"integer"},"wrote":{"type":"integer"},"left_out":{"type":"array","items":{"type":"string"}},"survivors":{"type":"integer"},`+
-	`"sandbox":{"enum":["partial","strict"]},"missing":{"type":"array","items":{"type":"string"}},`+
-	`"hosts":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["origin","connections","sent","received"],`+
-	`"properties":{"origin":{"type":"string"},"connections":{"type":"integer"},"sent":{"type":"integer"},"received":{"type":"integer"},"refused":{"type":"string"}}}},`+
-	`"restrictions":{"type":"array","items":{"type":"object","additionalProperties":false,"properties":{"rule":{"type":"string"},"text":{"type":"string"}},"required":["rule","text"]}}`,
-	`"exit_code","stdout","stderr","wrote","sandbox"`)
+// outputSchema is that of output without hosts.
+var outputSchema = outputWith("")
+
+// outputWithHosts is that of output.
+var outputWithHosts = outputWith(`"hosts":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["origin","connections","sent","received"],` +
+	`"properties":{"origin":{"type":"string"},"connections":{"type":"integer"},"sent":{"type":"integer"},"received":{"type":"integer"},"refused":{"type":"string"}}}},`)
+
+func outputWith(hosts string) json.RawMessage {
+	return object(`"exit_code":{"type":"integer"},"signal":{"type":"string"},"stdout":{"type":"string"},"stderr":{"type":"string"},`+
+		`"dropped":{"type":"integer"},"wrote":{"type":"integer"},"left_out":{"type":"array","items":{"type":"string"}},"survivors":{"type":"integer"},`+
+		`"sandbox":{"enum":["partial","strict"]},"missing":{"type":"array","items":{"type":"string"}},`+
+		hosts+`"restrictions":{"type":"array","items":{"type":"object","additionalProperties":false,"properties":{"rule":{"type":"string"},"text":{"type":"string"}},"required":["rule","text"]}}`,
+		`"exit_code","stdout","stderr","wrote","sandbox"`)
+}
