@@ -19,16 +19,16 @@ const (
 
 // Program is the result of a program, as the tools that run programs return it.
 type Program struct {
-	Code         *int     `json:"exit_code"`
-	Signal       string   `json:"signal"`
-	Stdout       *string  `json:"stdout"`
-	Stderr       *string  `json:"stderr"`
-	Dropped      int64    `json:"dropped"`
-	LeftOut      []string `json:"left_out"`
-	Survivors    int      `json:"survivors"`
-	Sandbox      string   `json:"sandbox"`
-	Missing      []string `json:"missing"`
-	Hosts        []struct {
+	Code      *int     `json:"exit_code"`
+	Signal    string   `json:"signal"`
+	Stdout    *string  `json:"stdout"`
+	Stderr    *string  `json:"stderr"`
+	Dropped   int64    `json:"dropped"`
+	LeftOut   []string `json:"left_out"`
+	Survivors int      `json:"survivors"`
+	Sandbox   string   `json:"sandbox"`
+	Missing   []string `json:"missing"`
+	Hosts     []struct {
 		Origin         string `json:"origin"`
 		Sent, Received int64
 		Connections    int
