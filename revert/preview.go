@@ -65,7 +65,7 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report,
 		known = append(known, c)
 	}
 	err = r.preview(ctx, known, m, t, &rep)
-	return rep, err
+	return rep.withHosts(t, how), err
 }
 
 func (r *Report) add(t *Txn, c *Call, results ...effect.Result) {

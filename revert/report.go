@@ -13,6 +13,10 @@ type Report struct {
 	RevertTxn string           `json:"revert_txn,omitempty"` // the revert transaction, if there is one
 	State     TxnState         `json:"state"`                // state of Txn afterwards
 	Items     []ResourceResult `json:"items"`
+	// Contacted are the hosts that programs of the calls reached through their
+	// proxies, such as https://packages.example.com. What was sent there stays
+	// sent; no item is about it.
+	Contacted []string `json:"contacted,omitempty"`
 	// Dependents are the dependent calls. Only a preview lists them.
 	Dependents []Dependent `json:"dependents,omitempty"`
 	// Named are the roots whose folder the requester named in place of the

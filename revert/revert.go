@@ -135,13 +135,20 @@ func (r *Reverter) Revert(ctx context.Context, id string, how Options) (Report, 
 	if t, err = r.latest(ctx, t); err != nil { // again, now that no other goroutine works on it
 		return Report{}, err
 	}
+	rep, err := r.revertEnded(ctx, t, how)
+	return rep.withHosts(t, how), err
+}
+
+// revertEnded reverts a transaction that no living process owns.
+func (r *Reverter) revertEnded(ctx context.Context, t *Txn, how Options) (Report, error) {
 	if t.End != "" {
 		return r.revertTxn(ctx, t, how)
 	}
 	if t.mayRemainElsewhere() {
 		return r.revertElsewhere(ctx, t, how)
 	}
-	if t, err = r.adopt(ctx, t); err != nil {
+	t, err := r.adopt(ctx, t)
+	if err != nil {
 		return Report{}, err
 	}
 	return r.abort(ctx, t, how)

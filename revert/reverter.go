@@ -91,7 +91,8 @@ func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, e
 	if t.End != "" || t.Owner != r.Journal.Owner() {
 		return Report{}, fmt.Errorf("transaction %s: %w", id, journal.ErrNotOwner)
 	}
-	return r.abort(ctx, t, how)
+	rep, err := r.abort(ctx, t, how)
+	return rep.withHosts(t, how), err
 }
 
 // TakeOwnership makes this opening of the journal the owner of an abandoned

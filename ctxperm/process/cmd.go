@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -24,6 +25,14 @@ type Cmd struct {
 	Stdin   io.Reader         // nil: empty
 	Timeout time.Duration     // kills the program after this time; 0: at the timeout of the call
 	Network bool              // permits the host's network; needs the access connect on the program's resource
+
+	// Egress gives the program an HTTP proxy, and the variables that name it, if
+	// the call may connect to any host (https://HOST or http://HOST). The
+	// runtime needs a driver of ctxperm/web. The policy decides each host during
+	// the call: connect https://HOST with the method CONNECT, or connect
+	// http://HOST with the method of the request. The class of the call must not
+	// be pure. A revert restores files; what the program sent stays sent.
+	Egress bool
 
 	// Output receives what the program writes, as it comes. Run calls it at
 	// most once at a time for each stream, and not after it has returned.
@@ -56,6 +65,7 @@ type Result struct {
 	Level              Level    // level of its sandbox
 	MissingProtections []string // protections that the sandbox lacked; empty at Strict
 
+	Hosts        []Host        // hosts that the program used through its proxy, or that were refused
 	Restrictions []Restriction // rules of the sandbox that the program met, even if it did not fail because of them
 }
 
@@ -143,6 +153,22 @@ func (c Cmd) program() (perm.Resource, error) {
 		return perm.FileResource(c.Root, path.Join(c.Dir, name))
 	}
 	return perm.KindExec.Resource("", strings.Split(path.Clean(name)[1:], "/")...)
+}
+
+// proxyEnv returns the variables of a program with a proxy, except those that
+// its environment sets. Its own loopback needs no proxy. A package manager
+// repeats no request by itself: it would repeat a refused one for minutes.
+func proxyEnv(env []string) []string {
+	at := fmt.Sprint("http://127.0.0.1:", sandbox.ProxyPort)
+	const own = "localhost,127.0.0.1,::1"
+	return slices.DeleteFunc([]string{
+		"HTTP_PROXY=" + at, "http_proxy=" + at, "HTTPS_PROXY=" + at, "https_proxy=" + at, "ALL_PROXY=" + at, "all_proxy=" + at,
+		"NO_PROXY=" + own, "no_proxy=" + own,
+		"npm_config_fetch_retries=0", "PIP_RETRIES=0", "CARGO_NET_RETRY=0", "GIT_TERMINAL_PROMPT=0",
+	}, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.ContainsFunc(env, func(set string) bool { return strings.HasPrefix(set, name+"=") })
+	})
 }
 
 func (c Cmd) environment(d *Driver) []string {

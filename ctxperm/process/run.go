@@ -51,7 +51,11 @@ func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
 	if call == nil {
 		return Result{}, ctxperm.ErrClosed
 	}
-	h := &runHandle{driver: d, call: call}
+	out, err := newOutlet(ctx, tc, call, cmd)
+	if err != nil {
+		return Result{}, err
+	}
+	h := &runHandle{driver: d, call: call, outlet: out}
 	if err := call.Join(h, true); err != nil {
 		if errors.Is(err, callstate.ErrSecondCommit) {
 			err = fmt.Errorf("run: %w: the call has already run a program or used a database, and two such effects are not atomic; run both programs from one sh script, or make one call for each: a revert of the transaction covers both", ctxperm.ErrInvalid)
@@ -97,6 +101,9 @@ func (d *Driver) spec(ctx context.Context, h *runHandle, cmd Cmd) (sandbox.Spec,
 	if author != "" {
 		s.System = append(sandbox.System(), author)
 		s.Env = append([]string{"GIT_CONFIG_SYSTEM=" + author}, s.Env...)
+	}
+	if h.outlet != nil {
+		s.Proxy = proxyEnv(s.Env)
 	}
 	if h.call.Terms().Demands("sandbox") {
 		s.Require = sandbox.Strict
@@ -159,14 +166,19 @@ func (h *runHandle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result
 	if cmd.Stdin != nil {
 		go feed(p.in, cmd.Stdin) // ends with the program, or with its reader
 	}
-	exit, err := proc.Wait()
+	proxy, err := h.outlet.serve(ctx, proc)
+	if err != nil {
+		proc.Kill()
+	}
+	exit, werr := proc.Wait()
 	readers.Wait()
 	p.close()
+	hosts, nerr := h.outlet.finish(ctx, proxy)
 	if cause := context.Cause(ctx); cause != nil { // it may have been killed, despite its result
-		return Result{}, cause
+		return Result{}, sentTo(cause, hosts)
 	}
-	if err != nil {
-		return Result{}, err
+	if err := errors.Join(err, werr, nerr); err != nil {
+		return Result{}, sentTo(err, hosts)
 	}
 	reached := proc.Reached()
 	r := Result{
@@ -175,6 +187,10 @@ func (h *runHandle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result
 	}
 	for _, met := range exit.Met {
 		r.Restrictions = append(r.Restrictions, Restriction(met))
+	}
+	r.Hosts, r.Restrictions = hosts, append(r.Restrictions, unreached(hosts)...)
+	if h.outlet != nil && proxy == nil {
+		r.Restrictions = append(r.Restrictions, Restriction{"proxy", "the program reaches no host: its sandbox has no network of its own here, which a proxy needs; see remit doctor"})
 	}
 	h.named(cmd, &r)
 	return r, h.collect(&r)
@@ -220,6 +236,7 @@ func startError(err error) error {
 type runHandle struct {
 	driver  *Driver
 	call    *callstate.Call
+	outlet  *outlet // nil: the program has no proxy
 	view    view
 	since   time.Time // before the program could read anything
 	scratch *scratch

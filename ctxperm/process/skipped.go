@@ -48,11 +48,16 @@ func (h *runHandle) leftOut(dir, name string, all []sandbox.OverlayEntry) (out [
 // that a terminal or a page does not show, because it could look like another
 // name.
 func plainly(root, name string) string {
-	at := root + "/" + name
-	if strconv.Quote(at) != `"`+at+`"` {
-		return strconv.Quote(at)
+	return plainText(root + "/" + name)
+}
+
+// plainText returns a text that a program chose, quoted if a terminal or a page
+// does not show all of it.
+func plainText(text string) string {
+	if strconv.Quote(text) != `"`+text+`"` {
+		return strconv.Quote(text)
 	}
-	return at
+	return text
 }
 
 // ofRoot returns the changes to a root's own folder. The configuration of the

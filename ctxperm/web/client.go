@@ -72,6 +72,7 @@ type Credential struct {
 type Client struct {
 	opts      Options
 	transport *http.Transport
+	dialer    *net.Dialer
 	host      host.Host // host for reverts, which have no call
 	back      restoredVersions
 }
@@ -106,11 +107,11 @@ func New(o Options) (*Client, error) {
 		}
 	}
 	c := &Client{opts: o, host: host.Real()}
-	dialer := &net.Dialer{Timeout: o.Timeout, Resolver: o.Resolver, ControlContext: c.guard}
-	dialer.SetMultipathTCP(false)
+	c.dialer = &net.Dialer{Timeout: o.Timeout, Resolver: o.Resolver, ControlContext: c.guard}
+	c.dialer.SetMultipathTCP(false)
 	c.transport = &http.Transport{
 		Proxy:       nil, // a proxy receives addresses that the client has not checked
-		DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{RootCAs: o.CAs, MinVersion: tls.VersionTLS12},
+		DialContext: c.dialer.DialContext, TLSClientConfig: &tls.Config{RootCAs: o.CAs, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: o.Timeout, ResponseHeaderTimeout: o.Timeout, MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression: true,
 		DisableKeepAlives:  true, // the transport can repeat a request on a kept connection

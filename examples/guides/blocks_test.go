@@ -263,6 +263,34 @@ func TestProgram(t *testing.T) {
 	require.Equal(t, before, p.sh(0, "cd repo && git rev-parse HEAD"))
 }
 
+// TestProgramNetwork checks the rules for hosts of programs, and that a program
+// without an approver reaches no host that they ask about.
+func TestProgramNetwork(t *testing.T) {
+	shell(t)
+	rules := take(t, "guides/program.md", "rego", 0)
+	engine := open(t, rules)
+	for host, want := range map[string]perm.Effect{"repo1.maven.org": perm.Allow, "example.com": perm.Ask} {
+		var request perm.Request
+		doc := document(t, `{"tool":{"confinement":"sandbox"},"access":{"action":"connect","method":"CONNECT","resource":{"kind":"https","host":"`+host+`","text":"x","root":null,"path":"","segments":null,"name":null,"ext":null,"scheme":"https","port":443}}}`)
+		require.NoError(t, json.Unmarshal([]byte(doc), &request))
+		decided, err := engine.Decide(t.Context(), request)
+		require.NoError(t, err)
+		require.Equal(t, want, decided.Effect(), host)
+	}
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl")
+	}
+	p := newPlace(t)
+	p.write("w/a.txt", "")
+	p.write("network.rego", rules)
+	p.write("script.jsonl", `{"tool":"shell_run","args":{"script":"curl -sS http://elsewhere.test/; echo b > b.txt"}}`+"\n")
+	out := p.sh(0, "remit run --workspace w --policy builtin:workspace --policy network.rego --program-network script.jsonl")
+	require.Contains(t, out, "what a program sends to another host stays sent")
+	require.Equal(t, "b\n", p.content("w/b.txt"))
+	require.Contains(t, p.sh(0, "remit revert --workspace w --last"), "reverted")
+	require.NoFileExists(t, filepath.Join(p.dir, "w/b.txt"))
+}
+
 func TestProgramInGo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	// guide: guides/program.md

@@ -78,6 +78,7 @@ var siblings = [][2]string{
 	{"internal/proof/agentclients", "internal/proof/fakemodel"},  // which plays the model
 	{"internal/proof/randprog/actor", "internal/proof/randprog"}, // the same programs, as a process
 	{"mcp/conformance", "mcp/gateway"},                           // which it holds to the protocol's suite
+	{"ctxperm/process", "ctxperm/web"},                           // hosts of programs
 	{"ctxperm/web", "ctxperm/secrets"},                           // credentials; where their values are kept is below it, and not linked
 }
 
@@ -93,7 +94,7 @@ var owners = []owner{
 	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
 	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite", "examples/..."}, tests: []string{"ctxperm/database/...", "tool/builtin/internal/database", "cmd/..."}},
 	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "internal/proof/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/internal/database", "cmd/..."}},
-	{pkg: "net/http/...", by: []string{"ctxperm/web", "tool/builtin/internal/web", "console", "mcp", "mcp/...", "internal/login", "internal/proof/logintest", "internal/proof/fakemodel", "internal/proof/agentclients", "examples/..."}, tests: []string{"..."}},
+	{pkg: "net/http/...", by: []string{"ctxperm/web", "internal/egress", "tool/builtin/internal/web", "console", "mcp", "mcp/...", "internal/login", "internal/proof/logintest", "internal/proof/fakemodel", "internal/proof/agentclients", "examples/..."}, tests: []string{"..."}},
 	{pkg: "go.opentelemetry.io/otel/...", by: []string{"tool/filter/otel", "mcp/..."}},
 	{pkg: "filippo.io/age/...", by: []string{"ctxperm/secrets/vault"}},
 	{pkg: "github.com/zalando/go-keyring/...", by: []string{"ctxperm/secrets/keyring"}, tests: []string{"cmd/..."}},

@@ -110,6 +110,7 @@ type Call struct {
 	cfg    Config
 	within *perm.Set // for a part: its accesses; nil: those of the call
 	prefix string    // for a part: the prefix of its note keys
+	spared bool      // a denial does not end the call
 	*sharedState
 }
 
@@ -406,7 +407,7 @@ func (c *Call) held(ctx context.Context, a perm.ResourceAccess) error {
 // result. The caller holds the lock.
 func (c *Call) mark(err error, a perm.ResourceAccess) {
 	var denied *DeniedError
-	if asDenied(err, &denied) && (denied.Unanswered && a.Action != perm.AskClient || !a.Action.Observes()) && c.refused == nil {
+	if !c.spared && asDenied(err, &denied) && (denied.Unanswered && a.Action != perm.AskClient || !a.Action.Observes()) && c.refused == nil {
 		c.refused = denied
 	}
 }

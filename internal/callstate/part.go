@@ -38,6 +38,15 @@ func (c *Call) Piece(p Part) *Call {
 	return in
 }
 
+// Spared returns the same call for accesses whose denial does not end the call,
+// because the caller refuses each of them by itself and reports that in the
+// result.
+func (c *Call) Spared() *Call {
+	in := *c
+	in.spared = true
+	return &in
+}
+
 // checkPart refuses accesses that only other parts have.
 func (c *Call) checkPart(a perm.ResourceAccess) error {
 	if c.within == nil || c.within.Allows(a) {

@@ -88,7 +88,7 @@ func TestWithoutNamespaces(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			exe, err := os.Executable()
 			require.NoError(t, err)
-			run := "^(TestBareLevel|TestBareOverlay|TestBareWrites|TestBareWay)$"
+			run := "^(TestBareProxy|TestBareLevel|TestBareOverlay|TestBareWrites|TestBareWay)$"
 			if how == "setting" { // the rest is the same
 				run = "^(TestBare.*|TestDaemons)$"
 			}

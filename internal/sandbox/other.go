@@ -25,6 +25,9 @@ func Start(context.Context, Shim, Spec, Stdio) (*Process, error) {
 // Reached returns no protections.
 func (*Process) Reached() Protections { return Protections{} }
 
+// Proxy returns nil.
+func (*Process) Proxy() *os.File { return nil }
+
 // Pause returns ErrNoSandbox.
 func (*Process) Pause(context.Context) error { return ErrNoSandbox }
 

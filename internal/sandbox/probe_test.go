@@ -71,6 +71,8 @@ func beProbe(name string) int {
 		return writeOverlayAttributes()
 	case "use its loopback":
 		return useLoopback()
+	case "use its proxy":
+		return useProxy()
 	case "meet rules":
 		return meetRules()
 	case "path socket there":
@@ -222,6 +224,9 @@ func (o *outside) try(t *testing.T, p probe, without []string) (out bool, said s
 		Limits:  probeLimits,
 		without: without,
 	}
+	if without == nil { // a proxy must not open any way but itself
+		spec.Proxy = []string{"HTTP_PROXY=http://127.0.0.1:3128"}
+	}
 	// Open in this process, for its children to inherit, and not for the
 	// program.
 	leak, err := unix.Open(filepath.Join(o.dir, "secret"), unix.O_RDWR, 0)
@@ -276,7 +281,7 @@ func TestAsUser(t *testing.T) {
 	require.NoError(t, err)
 	program := filepath.Join(dir, "sandbox.test")
 	require.NoError(t, os.WriteFile(program, data, 0o755))
-	cmd := exec.Command(program, "-test.v", "-test.run", "^(TestBreakout|TestChanges|TestContent|TestSurvivors|TestKillInFlight|TestRefusals|TestDaemons|TestMemory|TestWay|TestDirect|TestRead|TestNetworkGranted|TestRename.*|TestLoopback|TestUnixSockets|TestMeetRules|TestWithoutNamespaces|TestTrap.*)$")
+	cmd := exec.Command(program, "-test.v", "-test.run", "^(TestBreakout|TestChanges|TestContent|TestSurvivors|TestKillInFlight|TestRefusals|TestDaemons|TestMemory|TestWay|TestDirect|TestRead|TestNetworkGranted|TestRename.*|TestLoopback|TestProxy|TestUnixSockets|TestMeetRules|TestWithoutNamespaces|TestTrap.*)$")
 	cmd.Env = []string{"TMPDIR=" + dir, "PATH=/usr/bin:/bin"}
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}}

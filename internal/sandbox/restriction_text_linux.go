@@ -23,6 +23,8 @@ func inWords(r shim.Restriction) Restriction {
 		text = "nothing listened on a loopback port that the program tried: the loopback is the sandbox's own, and servers of the machine are not on it"
 	case shim.RuleDatagram:
 		text = "nothing answered a datagram on the loopback: the sandbox has no network, so no name can be looked up"
+	case shim.RuleProxy:
+		text = "the sandbox could not listen for the proxy: " + text
 	case shim.RuleLoopback:
 		text = "the sandbox has no loopback: " + text
 	}

@@ -135,6 +135,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// ProxyPort is the port of a proxy, on the loopback of the sandbox.
+const ProxyPort = 3128
+
 // Spec specifies a program and what it may see and use.
 type Spec struct {
 	Argv    []string // program and arguments; PATH of Env resolves a name without a slash
@@ -143,6 +146,11 @@ type Spec struct {
 	Roots   []Root
 	System  []string // absolute paths of the host to show read-only; nil: System()
 	Network bool     // permits the host's network; else none
+	// Proxy are the variables of a program that gets a proxy: a listener on
+	// ProxyPort of its own loopback, which Process.Proxy returns. Nil: no
+	// listener. Without a network of its own, the program gets neither, and
+	// Exit.Met names the restriction.
+	Proxy   []string
 	Limits  Limits
 	Require Level // the minimum level
 
@@ -157,7 +165,7 @@ func (s Spec) check() error {
 	case s.Dir != "" && !clean(s.Dir):
 		return fmt.Errorf("the working folder %q is not an absolute clean path", s.Dir)
 	}
-	for _, text := range slices.Concat(s.Argv, s.Env) {
+	for _, text := range slices.Concat(s.Argv, s.Env, s.Proxy) {
 		if strings.ContainsRune(text, 0) {
 			return errors.New("an argument or a variable holds a NUL")
 		}

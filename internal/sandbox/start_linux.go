@@ -43,6 +43,7 @@ type Process struct {
 	group   *group
 	reached Protections
 	uppers  map[string]*os.File // by root
+	proxy   *os.File            // listener of the proxy; nil: none
 	order   []string            // the roots of uppers that the shim created, by its numbers
 	native  map[string]*native  // overlays that this process created, by root
 	moves   string              // why it created none
@@ -124,6 +125,9 @@ func (p *Process) begin(spec Spec, without string) error {
 		if i < len(fds) {
 			p.uppers[root] = os.NewFile(uintptr(fds[i]), root)
 		}
+	}
+	if n := len(p.order); m.Proxied && n < len(fds) {
+		p.proxy = os.NewFile(uintptr(fds[n]), "proxy")
 	}
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
@@ -223,6 +227,9 @@ func (s Spec) order(namespaces bool) (*shim.StartRequest, error) {
 	}
 	if s.Dir == "" {
 		o.Dir = "/"
+	}
+	if s.Proxy != nil && own {
+		o.Proxy, o.Env = ProxyPort, slices.Concat(s.Proxy, s.Env)
 	}
 	for _, r := range s.Roots {
 		o.Roots = append(o.Roots, shim.Root{Dir: r.Dir, Upper: r.Upper, Dev: r.Dev, Ino: r.Ino, View: string(r.View), Masked: r.Masked})
@@ -362,6 +369,10 @@ func identity(file string) (maps []syscall.SysProcIDMap, err error) {
 	return maps, nil
 }
 
+// Proxy returns the listener of the program's proxy, or nil if it has none. The
+// process closes it. The program's connections wait there.
+func (p *Process) Proxy() *os.File { return p.proxy }
+
 // Reached returns the protections of the run.
 func (p *Process) Reached() Protections { return p.reached }
 
@@ -425,6 +436,9 @@ func (p *Process) Close() error {
 	}
 	for _, f := range p.uppers {
 		_ = f.Close()
+	}
+	if p.proxy != nil {
+		_ = p.proxy.Close()
 	}
 	for _, n := range p.native {
 		n.close()

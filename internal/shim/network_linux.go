@@ -27,6 +27,33 @@ func raise() error {
 	return ioctl(fd, syscall.SIOCSIFFLAGS, &lo)
 }
 
+// listenForProxy listens on the proxy's port of the sandbox's own loopback. No
+// other network can reach it. The program does not inherit the socket, and
+// cannot bind the port: the parent accepts on the socket until the program has
+// ended.
+func (s *sandboxBuild) listenForProxy() error {
+	if s.Proxy == 0 || !s.loopback {
+		return nil
+	}
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	err = syscall.Bind(fd, &syscall.SockaddrInet4{Port: int(s.Proxy), Addr: [4]byte{127, 0, 0, 1}})
+	if err == nil {
+		err = syscall.Listen(fd, proxyBacklog)
+	}
+	if err != nil {
+		_ = syscall.Close(fd)
+		return err
+	}
+	s.proxy = fd
+	return nil
+}
+
+// proxyBacklog is the number of connections that wait for the proxy.
+const proxyBacklog = 128
+
 // countNetwork reads the kernel's counters of the sandbox's own network, which
 // no other process uses.
 func (s *sandboxBuild) countNetwork() {

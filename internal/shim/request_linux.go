@@ -15,6 +15,9 @@ type StartRequest struct {
 	// Loopback states that the network is the sandbox's own, and that the shim
 	// must raise its loopback.
 	Loopback bool
+	// Proxy is the port of the loopback on which the shim listens for the
+	// parent's proxy, before the program starts. 0: none. It needs Loopback.
+	Proxy uint16
 	// Namespaces states that the shim is process 1 of its own namespaces.
 	// Otherwise it builds nothing: the program sees the host, as far as
 	// Landlock permits.
@@ -59,6 +62,7 @@ type Message struct {
 	Landlock int               // with Began: Landlock version of the kernel
 	Level    int               // with Began
 	Alone    string            // with Began: why the calls are not supervised
+	Proxied  bool              // with Began: the last descriptor is the proxy's listener
 	Exit     Exit              // with Ended
 	Locked   []UnreadableEntry // with Ended
 	Met      []Restriction     // with Ended: rules of the sandbox that the program met
@@ -80,7 +84,7 @@ const (
 	TooLow            // the required level is not available
 	NoNamespaces      // the namespaces give no right to build anything
 	NoOverlay         // a root cannot have an overlay
-	Began             // the program was started; with a descriptor of each overlay's upper folder
+	Began             // the program was started; with a descriptor of each overlay's upper folder, and of the proxy's listener
 	Ended             // the program and its processes have ended
 )
 
@@ -119,6 +123,7 @@ func (o *StartRequest) Pack() []byte {
 	}
 	p.flag(o.Network)
 	p.flag(o.Loopback)
+	p.number(uint64(o.Proxy))
 	p.flag(o.Namespaces)
 	p.text(o.Scratch)
 	for _, v := range o.Limits.all() {
@@ -145,7 +150,9 @@ func (o *StartRequest) Unpack(in []byte) error {
 	for i := range o.Roots {
 		o.Roots[i] = Root{Dir: u.text(), Upper: u.text(), Dev: u.number(), Ino: u.number(), View: u.text(), Masked: u.list(), Attached: u.flag()}
 	}
-	o.Network, o.Loopback, o.Namespaces, o.Scratch = u.flag(), u.flag(), u.flag(), u.text()
+	o.Network, o.Loopback = u.flag(), u.flag()
+	o.Proxy = uint16(u.atMost(math.MaxUint16)) //nolint:gosec // bounded
+	o.Namespaces, o.Scratch = u.flag(), u.text()
 	for _, v := range o.Limits.all() {
 		*v = u.number()
 	}
@@ -161,6 +168,7 @@ func (m *Message) Pack() []byte {
 	p.text(m.Why)
 	p.text(m.Root)
 	p.text(m.Alone)
+	p.flag(m.Proxied)
 	p.list(m.Missing)
 	for _, n := range []int{m.Landlock, m.Level, m.Exit.Code + 1, m.Exit.Signal, m.Exit.Left} {
 		p.number(uint64(n)) //nolint:gosec // none is negative
@@ -183,7 +191,8 @@ func (m *Message) Pack() []byte {
 func (m *Message) Unpack(in []byte) error {
 	u := unpacker{in: in}
 	small := func() int { return int(u.number()) } //nolint:gosec // small
-	m.Kind, m.Why, m.Root, m.Alone, m.Missing = Kind(small()), u.text(), u.text(), u.text(), u.list()
+	m.Kind, m.Why, m.Root, m.Alone = Kind(small()), u.text(), u.text(), u.text()
+	m.Proxied, m.Missing = u.flag(), u.list()
 	m.Landlock, m.Level = small(), small()
 	m.Exit = Exit{Code: small() - 1, Signal: small(), Left: small()}
 	m.Locked = make([]UnreadableEntry, u.count())

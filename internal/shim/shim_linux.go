@@ -144,6 +144,9 @@ func (s *sandboxBuild) prepare() error {
 			s.loopback = true
 		}
 	}
+	if err := s.listenForProxy(); err != nil {
+		s.met.add(RuleProxy, err.Error())
+	}
 	if !s.Namespaces || s.leaveOut("name") {
 		return nil
 	}
@@ -268,6 +271,7 @@ type sandboxBuild struct {
 	uppers   []int // a descriptor for each overlay's upper folder, in the order of the roots
 	ignored  sigset
 	loopback bool // the sandbox has its own network, with the loopback up
+	proxy    int  // listener of the proxy, until it is sent; 0: none
 	pts      bool // it has its own pseudo-terminals
 	met      restrictions
 
@@ -313,8 +317,15 @@ func (s *sandboxBuild) start() (pid int, err error) {
 			return 0, failedAt(s.Argv[0], err)
 		}
 	}
-	if err := Send(control, &Message{Kind: Began, Missing: s.missing, Landlock: s.landlock, Level: level, Alone: s.alone}, s.uppers...); err != nil {
+	m, fds := Message{Kind: Began, Missing: s.missing, Landlock: s.landlock, Level: level, Alone: s.alone}, s.uppers
+	if s.proxy != 0 {
+		m.Proxied, fds = true, append(slices.Clone(fds), s.proxy)
+	}
+	if err := Send(control, &m, fds...); err != nil {
 		return pid, err // no process waits any more
+	}
+	if s.proxy != 0 {
+		_ = syscall.Close(s.proxy) // only the parent accepts
 	}
 	// The program's output ends with the program's processes, not with the
 	// shim.

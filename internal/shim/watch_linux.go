@@ -19,6 +19,7 @@ const (
 	RuleNetwork  = "network"  // an address outside of the sandbox
 	RulePort     = "port"     // a port of the loopback without a listener, by TCP
 	RuleDatagram = "datagram" // the same by UDP, as for a name lookup
+	RuleProxy    = "proxy"    // the proxy's port could not be opened; the text is the reason
 	RuleLoopback = "loopback" // the loopback could not be raised; the text is the reason
 )
 

@@ -163,7 +163,7 @@ func Send(fd int, f Frame, fds ...int) error {
 // end is closed.
 func Receive(fd int, f Frame) (fds []int, err error) {
 	var head [4]byte
-	rights := make([]byte, syscall.CmsgSpace(64*4))
+	rights := make([]byte, syscall.CmsgSpace(65*4))
 	n, rn, err := recvmsg(fd, head[:], rights)
 	switch {
 	case err != nil:

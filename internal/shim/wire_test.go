@@ -20,7 +20,7 @@ func someOrder() *StartRequest {
 			{Dir: "/r", Upper: "/u", Dev: 1 << 60, Ino: 7, View: Overlay, Masked: []string{"a/b", "c"}, Attached: true},
 			{Dir: "/s", View: Read},
 		},
-		Network: true, Loopback: true, Namespaces: true, Scratch: "/tmp/x", Limits: Limits{1, 2, 3, 4, 5, 6}, Filter: []byte{0, 255, 3}, Plain: []byte{1}, Require: 2,
+		Network: true, Loopback: true, Proxy: 3128, Namespaces: true, Scratch: "/tmp/x", Limits: Limits{1, 2, 3, 4, 5, 6}, Filter: []byte{0, 255, 3}, Plain: []byte{1}, Require: 2,
 		Missing: []string{"a: b"}, Try: true, Without: []string{"x"},
 	}
 }

@@ -66,6 +66,25 @@ to_https if {
 	input.access.resource.kind == "https"
 }
 
+# A program in the sandbox reaches a source host by HTTPS at the usual port.
+from_source if {
+	to_https
+	input.access.resource.port == 443
+	input.access.resource.host in source_hosts
+	input.tool.confinement == "sandbox"
+}
+
+# Hosts from which package managers install. Each of them sees the names that a
+# program asks for, and accepts uploads from accounts with a credential there.
+source_hosts := {
+	"registry.npmjs.org", "registry.yarnpkg.com",
+	"pypi.org", "files.pythonhosted.org",
+	"proxy.golang.org", "sum.golang.org",
+	"index.crates.io", "static.crates.io",
+	"rubygems.org", "index.rubygems.org",
+	"repo.maven.apache.org", "repo1.maven.org",
+}
+
 # The principal has the role.
 role(name) if name in input.principal.roles
 

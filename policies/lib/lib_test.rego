@@ -35,6 +35,21 @@ test_network if {
 	not lib.https_to({"example.com"}) with input as {"access": {"action": "connect", "resource": {"kind": "http", "host": "example.com"}}}
 }
 
+program(host, port) := {
+	"tool": {"confinement": "sandbox"},
+	"access": {"action": "connect", "method": "CONNECT", "resource": {"kind": "https", "host": host, "port": port}},
+}
+
+test_sources if {
+	lib.from_source with input as program("pypi.org", 443)
+	every host in {"evil-pypi.org", "a.pypi.org", "github.com", "pypi.org.example.com"} {
+		not lib.from_source with input as program(host, 443)
+	}
+	not lib.from_source with input as program("pypi.org", 22)
+	not lib.from_source with input as object.union(program("pypi.org", 443), {"tool": {"confinement": "handles"}})
+	not lib.from_source with input as object.union(program("pypi.org", 443), {"access": {"resource": {"kind": "http"}}})
+}
+
 test_who if {
 	lib.role("dev") with input as {"principal": {"roles": ["dev"]}}
 	not lib.role("ops") with input as {"principal": {"roles": ["dev"]}}

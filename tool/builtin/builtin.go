@@ -32,6 +32,14 @@ func Files() []tool.Tool { return filetools.Tools() }
 // start of main.
 func Programs() []tool.Tool { return programtools.Tools() }
 
+// NetworkPrograms returns the same tools as Programs, for programs that reach
+// hosts through a proxy. During the call, the policy decides each host as
+// connect https://HOST, with the method CONNECT, or connect http://HOST. The
+// runtime needs a driver of ctxperm/web. A session whose grant has no such
+// access runs programs as Programs does. A revert restores files; what a
+// program sent stays sent.
+func NetworkPrograms() []tool.Tool { return programtools.NetworkTools() }
+
 // ProgramTool returns a tool whose calls run one program each, in a sandbox.
 // The function cmd computes the command line from the input of a call. It has
 // no side effects, and its error means invalid input.

@@ -25,14 +25,20 @@ type Env struct {
 	OpenPage func(page string) error
 	// Caller describes the process that runs the command. If it is nil, the
 	// process is unknown and the command accepts no approval.
-	Caller     func() Caller
-	Host       host.Host
-	ExtraTools []tool.Tool // tools in addition to the built-in ones, for tests
+	Caller func() Caller
+	Host   host.Host
+	// ProgramNetwork selects the tools whose programs reach hosts through a proxy.
+	ProgramNetwork bool
+	ExtraTools     []tool.Tool // tools in addition to the built-in ones, for tests
 
 	Customizers []agent.Option // options of tools that a session customizes, for tests
 }
 
 // BuiltinTools lists the built-in tools and those of tests.
 func (w Env) BuiltinTools() []tool.Tool {
-	return slices.Concat(builtin.Files(), builtin.Programs(), builtin.Databases(), builtin.Web(), w.ExtraTools)
+	programs := builtin.Programs
+	if w.ProgramNetwork {
+		programs = builtin.NetworkPrograms
+	}
+	return slices.Concat(builtin.Files(), programs(), builtin.Databases(), builtin.Web(), w.ExtraTools)
 }

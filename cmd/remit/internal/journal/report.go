@@ -33,6 +33,11 @@ func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id s
 	for _, d := range rep.Dependents {
 		writeDependent(p, w, d, rep.Txn)
 	}
+	defer func() {
+		if way != redoing && len(rep.Contacted) > 0 {
+			_, _ = fmt.Fprintf(w, "not taken back: what programs sent to %s\n", cli.Printable(strings.Join(rep.Contacted, ", ")))
+		}
+	}()
 	clean := len(rep.Items) - len(rep.NotReverted())
 	did, nothing := "reverted", "nothing of it was left"
 	switch way {

@@ -166,6 +166,9 @@ func writeEnd(row func(name, text string), c shownCall) {
 	for _, ch := range changesOf(c.Changes) {
 		row("change", render.ChangeVerb(ch.Kind)+" "+render.Resource(ch.Resource)+": "+tokenWords(ch.Before)+" -> "+tokenWords(ch.After))
 	}
+	for _, h := range c.ContactedHosts() {
+		row("reached", fmt.Sprintf("%s: %d bytes sent, %d received", h.Origin, h.Sent, h.Received))
+	}
 	for _, v := range c.Verified {
 		row("verdict", strings.Join(append([]string{string(v.Presence) + " (" + v.Phase + ")"}, v.Findings...), "; "))
 		if !v.OK {

@@ -19,15 +19,20 @@ const (
 
 // Program is the result of a program, as the tools that run programs return it.
 type Program struct {
-	Code         *int     `json:"exit_code"`
-	Signal       string   `json:"signal"`
-	Stdout       *string  `json:"stdout"`
-	Stderr       *string  `json:"stderr"`
-	Dropped      int64    `json:"dropped"`
-	LeftOut      []string `json:"left_out"`
-	Survivors    int      `json:"survivors"`
-	Sandbox      string   `json:"sandbox"`
-	Missing      []string `json:"missing"`
+	Code      *int     `json:"exit_code"`
+	Signal    string   `json:"signal"`
+	Stdout    *string  `json:"stdout"`
+	Stderr    *string  `json:"stderr"`
+	Dropped   int64    `json:"dropped"`
+	LeftOut   []string `json:"left_out"`
+	Survivors int      `json:"survivors"`
+	Sandbox   string   `json:"sandbox"`
+	Missing   []string `json:"missing"`
+	Hosts     []struct {
+		Origin         string `json:"origin"`
+		Sent, Received int64
+		Connections    int
+	} `json:"hosts"`
 	Restrictions []struct {
 		Text string `json:"text"`
 	} `json:"restrictions"`
@@ -65,6 +70,11 @@ func (e Program) Result() string {
 func (e Program) Notes() (all []string) {
 	for _, what := range e.LeftOut {
 		all = append(all, "not applied: "+what)
+	}
+	for _, h := range e.Hosts {
+		if h.Connections > 0 {
+			all = append(all, fmt.Sprintf("network: %s: %d bytes sent, %d received", h.Origin, h.Sent, h.Received))
+		}
 	}
 	for _, met := range e.Restrictions {
 		all = append(all, "sandbox: "+met.Text)

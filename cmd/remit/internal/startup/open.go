@@ -55,6 +55,7 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.ProgramNetwork = f.ProgramNetwork // before the tools are declared
 	if err := state.Declare(ctx, a, &f.Declared, folders, known); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 func AddSandboxFlag(cmd *cobra.Command, p *state.Workspace) {
 	cmd.Flags().StringVar(&p.Sandbox, "sandbox", "strict", "minimum `LEVEL` of the sandbox for programs: strict or partial; remit doctor reports the level of this machine")
 	cmd.Flags().BoolVar(&p.GitAuthor, "git-author", true, "give programs user.name and user.email of your git configuration, for commits in repositories that set none")
+	cmd.Flags().BoolVar(&p.ProgramNetwork, "program-network", false, "give programs a proxy to the hosts that the policy allows (connect https://HOST)")
 }
 
 // Programs returns the driver of programs at the level of the flags.

@@ -26,6 +26,9 @@ func (p *Workspace) Hint(args ...string) string {
 		if p.Sandbox != "" && p.Sandbox != string(process.Strict) {
 			given = append(given, "--sandbox", p.Sandbox)
 		}
+		if p.ProgramNetwork {
+			given = append(given, "--program-network")
+		}
 	}
 	for _, w := range given {
 		words = append(words, cli.Quote(w))

@@ -9,17 +9,18 @@ import (
 // Workspace selects a workspace and its journal, and everything that the flags
 // of a command say about them.
 type Workspace struct {
-	Dir, StateDir string
-	Moved         []string // current folders of roots, as NAME=DIR
-	databases     []string // NAME=LOCATION
-	Services      Services
-	Declared      Declarations
-	Upstreams     Upstreams
-	Sandbox       string   // minimum sandbox level of programs
-	GitAuthor     bool     // programs get the user's git author
-	MustExist     bool     // the command needs a journal
-	ForCompletion bool     // for completion, which reports no problem
-	HintFlags     []string // flags that select the same journal in a hint
+	Dir, StateDir  string
+	Moved          []string // current folders of roots, as NAME=DIR
+	databases      []string // NAME=LOCATION
+	Services       Services
+	Declared       Declarations
+	Upstreams      Upstreams
+	Sandbox        string   // minimum sandbox level of programs
+	GitAuthor      bool     // programs get the user's git author
+	ProgramNetwork bool     // programs reach hosts through a proxy
+	MustExist      bool     // the command needs a journal
+	ForCompletion  bool     // for completion, which reports no problem
+	HintFlags      []string // flags that select the same journal in a hint
 }
 
 // AddFlags adds the flags that select a workspace and a journal.

@@ -33,18 +33,25 @@ const (
 // Tools returns the tools. The one for scripts uses bash if this machine has it in a
 // folder that programs are looked for in, else sh. Tools panics if one of the literals of this package does not
 // freeze, which its test would find.
-func Tools() []tool.Tool { return toolsOf(shell()) }
+func Tools() []tool.Tool { return toolsOf(shell(), false) }
+
+// NetworkTools returns the same tools, for programs that reach the hosts that the policy
+// allows.
+func NetworkTools() []tool.Tool { return toolsOf(shell(), true) }
 
 // toolsOf are the tools of a machine that has a shell.
-func toolsOf(shell string) (out []tool.Tool) {
+func toolsOf(shell string, network bool) (out []tool.Tool) {
 	for _, t := range []struct {
 		spec tool.Spec
 		cmd  func(json.RawMessage) (handle.Cmd, error)
 	}{{runSpec(), runCmd}, {shellSpec(shell), shellCmd(shell)}} {
 		t.spec.Provenance = provenance.Source{Kind: provenance.Builtin, Name: "tool/builtin/process"} // policies read the name: it stays
 		t.spec.Version = "1"
+		if network {
+			t.spec, t.cmd = withNetwork(t.spec, t.cmd)
+		}
 		made, err := Program(t.spec, t.cmd)
-		if err == nil {
+		if err == nil && !network { // what the kit found out is about the others
 			made, err = made.Graded(grades)
 		}
 		if err != nil {
@@ -55,13 +62,35 @@ func toolsOf(shell string) (out []tool.Tool) {
 	return out
 }
 
+// withNetwork returns a tool whose programs reach hosts through a proxy, each decided
+// during the call. It stays reversible: that is about what a revert restores, and the
+// policy decides each host besides.
+func withNetwork(s tool.Spec, cmd func(json.RawMessage) (handle.Cmd, error)) (tool.Spec, func(json.RawMessage) (handle.Cmd, error)) {
+	s.Description = strings.NewReplacer(
+		" and without network", ", with network through the proxy of HTTPS_PROXY, to hosts that the policy allows", ", without network", ", with network through the proxy of HTTPS_PROXY, to hosts that the policy allows",
+		"What it changes can be reverted.", "What it changes here can be reverted; what it sends stays sent.",
+	).Replace(s.Description)
+	s.Needs = append(needs(), perm.Access(perm.Connect, "https://*:*/**"), perm.Access(perm.Connect, "http://*:*/**"))
+	s.Destination, s.Output = tool.ModelChosen, outputWithHosts
+	return s, func(in json.RawMessage) (handle.Cmd, error) {
+		c, err := cmd(in)
+		c.Egress = true
+		return c, err
+	}
+}
+
+// needs are what programs need by default.
+func needs() []perm.ResourceAccess {
+	return []perm.ResourceAccess{
+		perm.Access(perm.Execute, "exec://*"), perm.Access(perm.Execute, "exec:///**"), perm.Access(perm.Execute, "file://*/**"),
+		perm.Access(perm.Read, "file://*/**"), perm.Access(perm.Write, "file://*/**"), perm.Access(perm.Delete, "file://*/**"),
+	}
+}
+
 // Program implements builtin.ProgramTool, which documents it.
 func Program(s tool.Spec, cmd func(in json.RawMessage) (handle.Cmd, error)) (tool.Tool, error) {
 	if s.Needs == nil {
-		s.Needs = []perm.ResourceAccess{
-			perm.Access(perm.Execute, "exec://*"), perm.Access(perm.Execute, "exec:///**"), perm.Access(perm.Execute, "file://*/**"),
-			perm.Access(perm.Read, "file://*/**"), perm.Access(perm.Write, "file://*/**"), perm.Access(perm.Delete, "file://*/**"),
-		}
+		s.Needs = needs()
 	}
 	if s.EffectClass == "" {
 		s.EffectClass = effect.Reversible
@@ -112,6 +141,7 @@ type output struct {
 	Sandbox   string   `json:"sandbox"`
 	Missing   []string `json:"missing,omitempty"`
 
+	Hosts        []handle.Host        `json:"hosts,omitempty"`
 	Restrictions []handle.Restriction `json:"restrictions,omitempty"`
 }
 
@@ -133,6 +163,7 @@ func answer(r handle.Result) output {
 		ExitCode: r.Code, Signal: r.Signal, Stdout: text(r.Stdout), Stderr: text(r.Stderr), Dropped: r.TruncatedBytes,
 		Wrote: r.ChangedFiles, LeftOut: r.SkippedChanges, Survivors: r.Survivors, Sandbox: string(r.Level), Missing: r.MissingProtections,
 	}
+	out.Hosts = r.Hosts
 	out.Restrictions = reportedRestrictions(r)
 	return out
 }
@@ -158,6 +189,11 @@ func resultText(r handle.Result) string {
 	}
 	for _, what := range r.SkippedChanges {
 		_, _ = fmt.Fprintf(&b, "\n[not applied: %s]", what)
+	}
+	for _, h := range r.Hosts {
+		if h.Connections > 0 {
+			_, _ = fmt.Fprintf(&b, "\n[network: %s: %d bytes sent, %d received]", h.Origin, h.Sent, h.Received)
+		}
 	}
 	for _, met := range reportedRestrictions(r) {
 		_, _ = fmt.Fprintf(&b, "\n[sandbox: %s]", met.Text)
@@ -195,9 +231,17 @@ const (
 	timeoutArgument = `,"timeout_s":{"type":"integer","minimum":1,"maximum":3600,"description":"Seconds until it is killed, 120 by default; nothing of what it wrote is kept then."}`
 )
 
-// outputSchema is that of output.
-var outputSchema = object(`"exit_code":{"type":"integer"},"signal":{"type":"string"},"stdout":{"type":"string"},"stderr":{"type":"string"},`+
-	`"dropped":{"type":"integer"},"wrote":{"type":"integer"},"left_out":{"type":"array","items":{"type":"string"}},"survivors":{"type":"integer"},`+
-	`"sandbox":{"enum":["partial","strict"]},"missing":{"type":"array","items":{"type":"string"}},`+
-	`"restrictions":{"type":"array","items":{"type":"object","additionalProperties":false,"properties":{"rule":{"type":"string"},"text":{"type":"string"}},"required":["rule","text"]}}`,
-	`"exit_code","stdout","stderr","wrote","sandbox"`)
+// outputSchema is that of output without hosts.
+var outputSchema = outputWith("")
+
+// outputWithHosts is that of output.
+var outputWithHosts = outputWith(`"hosts":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["origin","connections","sent","received"],` +
+	`"properties":{"origin":{"type":"string"},"connections":{"type":"integer"},"sent":{"type":"integer"},"received":{"type":"integer"},"refused":{"type":"string"}}}},`)
+
+func outputWith(hosts string) json.RawMessage {
+	return object(`"exit_code":{"type":"integer"},"signal":{"type":"string"},"stdout":{"type":"string"},"stderr":{"type":"string"},`+
+		`"dropped":{"type":"integer"},"wrote":{"type":"integer"},"left_out":{"type":"array","items":{"type":"string"}},"survivors":{"type":"integer"},`+
+		`"sandbox":{"enum":["partial","strict"]},"missing":{"type":"array","items":{"type":"string"}},`+
+		hosts+`"restrictions":{"type":"array","items":{"type":"object","additionalProperties":false,"properties":{"rule":{"type":"string"},"text":{"type":"string"}},"required":["rule","text"]}}`,
+		`"exit_code","stdout","stderr","wrote","sandbox"`)
+}

@@ -1,0 +1,52 @@
+package revert
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/revert/effect"
+)
+
+// ContactedHosts returns the hosts that programs of the call reached through
+// its proxy. No revert takes back what they sent there.
+func (c *Call) ContactedHosts() (all []effect.Host) {
+	for _, key := range slices.Sorted(maps.Keys(c.Notes)) {
+		var some []effect.Host
+		if strings.HasSuffix(key, effect.HostsNote) && json.Unmarshal(c.Notes[key], &some) == nil {
+			all = append(all, some...)
+		}
+	}
+	return all
+}
+
+// contacted returns the origins that calls of the transaction reached: all, or
+// those with the ids.
+func (t *Txn) contacted(ids []string) (origins []string) {
+	if t == nil {
+		return nil
+	}
+	for _, c := range t.Calls {
+		if len(ids) > 0 && !slices.Contains(ids, c.Ref.Call) {
+			continue
+		}
+		for _, h := range c.ContactedHosts() {
+			origins = append(origins, h.Origin)
+		}
+	}
+	slices.Sort(origins)
+	return slices.Compact(origins)
+}
+
+// withHosts adds to a report the hosts that the reverted calls reached.
+func (r Report) withHosts(t *Txn, how Options) Report {
+	ids := slices.Clone(how.Calls)
+	for _, item := range r.Items {
+		if len(ids) > 0 && item.Txn == "" {
+			ids = append(ids, item.Call)
+		}
+	}
+	r.Contacted = t.contacted(ids)
+	return r
+}
