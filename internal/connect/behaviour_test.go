@@ -494,7 +494,7 @@ func TestAProjectThatIsTheHome(t *testing.T) {
 	w := newTestHome(t)
 	w.write(cursorFile, one)
 	w.Project = w.Home
-	require.Len(t, w.connect("cursor").Files, 1)
+	require.Len(t, w.connect("cursor").Files, 2, "servers and hooks")
 	w.disconnect("cursor")
 	require.Equal(t, one, w.read(cursorFile))
 }
@@ -519,7 +519,7 @@ func TestPlaceIsAbsolute(t *testing.T) {
 	_, err := connect.ClientByName("curser")
 	require.ErrorContains(t, err, `did you mean "cursor"?`)
 	_, err = connect.ClientByName("emacs")
-	require.ErrorContains(t, err, "valid are claude-code, claude-desktop, codex, cursor, vscode, windsurf")
+	require.ErrorContains(t, err, "valid are claude-code, claude-desktop, codex, cursor, gemini-cli, opencode, vscode, windsurf")
 	r, err := connect.Client{}.Connect(w.Environment, connect.Write)
 	require.NoError(t, err)
 	require.Empty(t, r.Files, "the zero client has none")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/remit-dev/remit/internal/suggest"
@@ -26,7 +27,11 @@ type Environment struct {
 	// Keep and KeepLast are the gateway's retention, in the form of its flags
 	// --keep and --keep-last. Default: the previous values, or else none.
 	Keep, KeepLast string
-	Env            func(string) string // nil: no variables are set
+	// Hooks lists the scopes in which hooks lead the client's own tools to
+	// remit. The zero value is no hooks.
+	Hooks     []Scope
+	HooksOnly bool                // leave the MCP servers with the client
+	Env       func(string) string // nil: no variables are set
 }
 
 func (p Environment) env(name string) string {
@@ -54,13 +59,25 @@ func (s Scope) name() string {
 	return "remit-" + string(s)
 }
 
-// source is one file of a client.
+// source is one file of a client. It has tables of servers, hooks, or both, or
+// remit writes it whole.
 type source struct {
 	path    string
 	scope   Scope
 	project string
 	format  format
-	layout  layout
+	layout  layout        // zero: no servers
+	hooks   []listElement // elements that run remit for the client's own tools
+	begin   string        // text of a new file, to which the hooks are added
+	content string        // text of a file that remit writes whole
+	tools   bool          // without it, the client's own tools do not lead to remit
+	off     offSwitch
+}
+
+// offSwitch is a value in a client's file that turns off all its hooks.
+type offSwitch struct {
+	path  []string
+	value bool
 }
 
 // Client is a program that starts MCP servers. [Clients] returns all of them;
@@ -68,8 +85,11 @@ type source struct {
 type Client struct {
 	name, title string
 	dialect     variableSyntax
-	stdio       bool // entries have the type stdio
-	forwards    bool // passes only the variables that an entry names
+	stdio       bool                      // entries have the type stdio
+	forwards    bool                      // passes only the variables that an entry names
+	guard       func(Environment) failure // what happens to a call if its hook fails; nil: the client has no hooks
+	advice      string
+	only        string // path of the only file, for a client without a name
 	sources     func(Environment) []source
 }
 
@@ -82,13 +102,21 @@ func (c Client) Title() string { return c.title }
 // Clients lists the clients that can be connected.
 func Clients() []Client {
 	return []Client{
-		{name: "claude-code", title: "Claude Code", dialect: shell, stdio: true, sources: claudeCode},
+		{name: "claude-code", title: "Claude Code", dialect: shell, stdio: true, guard: blocked, sources: claudeCode},
 		{name: "claude-desktop", title: "Claude Desktop", dialect: literal, sources: claudeDesktop},
-		{name: "codex", title: "Codex", dialect: literal, forwards: true, sources: codex},
-		{name: "cursor", title: "Cursor", dialect: editor, sources: cursor},
+		{name: "codex", title: "Codex", dialect: literal, forwards: true, guard: blockedUnlessLate, advice: "Codex runs a hook only after you trusted it: open /hooks in Codex once", sources: codex},
+		{name: "cursor", title: "Cursor", dialect: editor, guard: blocked, sources: cursor},
+		{name: "gemini-cli", title: "Gemini CLI", dialect: posix, guard: blockedUnlessLate, sources: geminiCLI},
+		{name: "opencode", title: "opencode", dialect: braces, guard: blocked, sources: opencode},
 		{name: "vscode", title: "VS Code", dialect: editor, stdio: true, sources: vscode},
 		{name: "windsurf", title: "Windsurf", dialect: editor, sources: windsurf},
 	}
+}
+
+// HasHooks reports whether hooks in a scope lead the client's own tools to
+// remit.
+func (c Client) HasHooks(p Environment, scope Scope) bool {
+	return slices.ContainsFunc(c.files(p), func(s source) bool { return s.tools && s.scope == scope })
 }
 
 // files returns the client's files, each once: a project can be the home
@@ -136,13 +164,33 @@ func inProject(p Environment, all []source, s source, path ...string) []source {
 	return append(all, s)
 }
 
-func claudeCode(p Environment) []source {
-	home := p.Home
+// claudeHome returns the folder of ~/.claude.json, and that of the settings.
+func claudeHome(p Environment) (home, settings string) {
 	if dir := p.env("CLAUDE_CONFIG_DIR"); filepath.IsAbs(dir) {
-		home = dir
+		return dir, dir
 	}
+	return p.Home, filepath.Join(p.Home, ".claude")
+}
+
+func claudeCode(p Environment) []source {
+	home, dir := claudeHome(p)
 	user := source{path: filepath.Join(home, ".claude.json"), scope: User, format: jsonFormat{}, layout: layout{"mcpServers", true}}
-	return inProject(p, []source{user}, source{format: jsonFormat{}, layout: layout{key: "mcpServers"}}, ".mcp.json")
+	all := inProject(p, []source{user}, source{format: jsonFormat{}, layout: layout{key: "mcpServers"}}, ".mcp.json")
+	settings := func(scope Scope, project, dir, name string) {
+		all = append(all, source{
+			path: filepath.Join(dir, name), scope: scope, project: project, format: jsonFormat{}, hooks: claudeHooks(p), tools: true,
+			off: offSwitch{[]string{"disableAllHooks"}, true},
+		})
+	}
+	settings(User, "", dir, "settings.json")
+	all = append(all, claudeCommands(p, User, "", dir)...)
+	if p.Project != "" {
+		dir := filepath.Join(p.Project, ".claude")
+		settings(Project, p.Project, dir, "settings.json")
+		settings(Local, p.Project, dir, "settings.local.json")
+		all = append(all, claudeCommands(p, Project, p.Project, dir)...)
+	}
+	return all
 }
 
 func claudeDesktop(p Environment) []source {
@@ -156,13 +204,76 @@ func codex(p Environment) []source {
 	if dir := p.env("CODEX_HOME"); filepath.IsAbs(dir) {
 		home = dir
 	}
-	s := source{path: filepath.Join(home, "config.toml"), scope: User, format: tomlFormat{}, layout: layout{key: "mcp_servers"}}
-	return inProject(p, []source{s}, s, ".codex", "config.toml")
+	s := source{
+		path: filepath.Join(home, "config.toml"), scope: User, format: tomlFormat{}, layout: layout{key: "mcp_servers"},
+		off: offSwitch{[]string{"features", "hooks"}, false},
+	}
+	all := inProject(p, []source{s}, s, ".codex", "config.toml")
+	h := source{path: filepath.Join(home, "hooks.json"), scope: User, format: jsonFormat{}, hooks: codexHooks(p), tools: true}
+	return inProject(p, append(all, h), h, ".codex", "hooks.json")
 }
 
 func cursor(p Environment) []source {
 	s := source{path: filepath.Join(p.Home, ".cursor", "mcp.json"), scope: User, format: jsonFormat{}, layout: layout{key: "mcpServers"}}
-	return inProject(p, []source{s}, s, ".cursor", "mcp.json")
+	all := inProject(p, []source{s}, s, ".cursor", "mcp.json")
+	h := source{
+		path: filepath.Join(p.Home, ".cursor", "hooks.json"), scope: User, format: jsonFormat{}, hooks: cursorHooks(p), tools: true,
+		begin: "{\n  \"version\": 1\n}\n",
+	}
+	return inProject(p, append(all, h), h, ".cursor", "hooks.json")
+}
+
+func geminiCLI(p Environment) []source {
+	home := p.Home
+	if dir := p.env("GEMINI_CLI_HOME"); filepath.IsAbs(dir) {
+		home = dir
+	}
+	s := source{
+		path: filepath.Join(home, ".gemini", "settings.json"), scope: User, format: jsonFormat{}, layout: layout{key: "mcpServers"},
+		hooks: geminiHooks(p), tools: true, off: offSwitch{[]string{"hooksConfig", "enabled"}, false},
+	}
+	return inProject(p, []source{s}, s, ".gemini", "settings.json")
+}
+
+// opencode reads the same folders on every system.
+func opencode(p Environment) (all []source) {
+	dir := filepath.Join(p.Home, ".config", "opencode")
+	if base := p.env("XDG_CONFIG_HOME"); filepath.IsAbs(base) {
+		dir = filepath.Join(base, "opencode")
+	}
+	s := source{scope: User, format: jsonFormat{}, layout: layout{key: "mcp"}}
+	for _, name := range []string{"opencode.json", "opencode.jsonc", "config.json"} {
+		s.path = filepath.Join(dir, name)
+		all = append(all, s)
+	}
+	for _, name := range []string{"opencode.json", "opencode.jsonc"} {
+		all = inProject(p, all, s, name)
+		all = inProject(p, all, s, ".opencode", name)
+	}
+	all = append(all, opencodeFile(p, User, "", dir))
+	if p.Project != "" {
+		all = append(all, opencodeFile(p, Project, p.Project, filepath.Join(p.Project, ".opencode")))
+	}
+	return all
+}
+
+// FileClients returns the clients of files that [FileClient] connected.
+func FileClients(p Environment) (all []Client, err error) {
+	records, err := p.records()
+	for _, r := range records {
+		if r.Client == "file" {
+			all = append(all, FileClient(r.Path, r.Key))
+		}
+	}
+	return all, err
+}
+
+// FileClient returns a client that has one file, with a table "mcpServers" or
+// "servers" of MCP servers.
+func FileClient(path, shape string) Client {
+	return Client{name: "file", title: path, only: path, sources: func(Environment) []source {
+		return []source{{path: path, scope: User, format: jsonFormat{}, layout: layout{key: shape}}}
+	}}
 }
 
 func vscode(p Environment) []source {
@@ -214,14 +325,25 @@ func (p Environment) gateway(scope Scope, project string) string {
 
 // remit returns the entry that starts the gateway, with further arguments. If
 // the client passes only named variables, the entry names them.
-func (c Client) remit(p Environment, gateway string, more, variables []string) (e entry) {
-	if c.stdio {
+func (c Client) remit(p Environment, gateway string, more []string, variables *variableRewriter) (e entry) {
+	args := append([]string{"gateway", "--config", gateway}, more...)
+	switch {
+	case c.dialect == braces:
+		e.set("type", "local")
+		e.set("command", append([]string{p.Command}, args...))
+		e.set("enabled", true)
+		return e
+	case c.stdio:
 		e.set("type", "stdio")
 	}
 	e.set("command", p.Command)
-	e.set("args", append([]string{"gateway", "--config", gateway}, more...))
-	if c.forwards && len(variables) > 0 {
-		e.set("env_vars", variables)
+	e.set("args", args)
+	switch {
+	case len(variables.names) == 0:
+	case c.forwards:
+		e.set("env_vars", variables.names)
+	case c.dialect == posix: // Gemini CLI passes no secrets that an entry does not name
+		e.set("env", variables.texts)
 	}
 	return e
 }

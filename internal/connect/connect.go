@@ -30,8 +30,9 @@ const attempts = 5
 type step struct {
 	source source
 	held   *loadedFile
-	base   []byte  // content before it was connected
-	after  []byte  // content after the change
+	base   []byte  // content before it was connected; nil: it was missing
+	after  []byte  // content after the change; nil: it is missing
+	exact  bool    // base is known byte for byte
 	old    *record // of an earlier connect
 	new    *record // nil: nothing leads to the gateway
 	added  []movedServer
@@ -90,6 +91,9 @@ func (c Client) connect(p Environment, mode Mode) (r Report, err error) {
 		if err != nil {
 			return r, inFile(src.path, err)
 		}
+		if p.HooksOnly && s.old == nil && len(src.hooks) == 0 && src.content == "" {
+			continue // servers alone
+		}
 		steps = append(steps, s)
 		come = append(come, s.added...)
 		if s.old != nil {
@@ -107,6 +111,7 @@ func (c Client) connect(p Environment, mode Mode) (r Report, err error) {
 		}
 	}
 	r.fill(steps, edits)
+	r.Coverage = c.coverage(p, r.Files)
 	if mode != Write {
 		return r, nil
 	}
@@ -123,7 +128,7 @@ func (c Client) connect(p Environment, mode Mode) (r Report, err error) {
 	for _, s := range steps {
 		err := s.write()
 		if err == nil && s.old != nil && s.new == nil {
-			err = p.forget(s.old, false)
+			err = p.forget(s.old, s.exact)
 		}
 		if err != nil {
 			return r, err
@@ -139,9 +144,10 @@ func (r *Report) fill(steps []*step, edits []*gatewayEdit) {
 		hide = secretsOf(steps, edits)
 	}
 	for _, s := range steps {
-		if s.held != nil && r.Preview {
-			s.report.Diff = difference(s.held.path, s.held.text, s.after, hide)
+		if r.Preview && s.report.Changed {
+			s.report.Diff = difference(s.source.path, s.held.content(), s.after, hide)
 		}
+		s.report.Hooks, s.report.tools, s.report.off = s.source.hookState(s.after), s.source.tools, s.source.switchedOff(s.after)
 		r.Files = append(r.Files, s.report)
 	}
 	for _, e := range edits {
@@ -157,58 +163,109 @@ func (r *Report) fill(steps []*step, edits []*gatewayEdit) {
 // step plans the changes of one file.
 func (c Client) step(p Environment, src source, off disabled) (s *step, err error) {
 	s = &step{source: src, report: File{Path: src.path, State: StateAbsent}}
-	if s.held, err = loadFile(src.path); err != nil || s.held == nil {
+	if s.held, err = loadFile(src.path); err != nil {
 		return s, err
 	}
 	if s.old, err = p.recordOf(src.path); err != nil {
 		return s, err
 	}
-	s.base = s.held.text
-	if s.old != nil {
-		var exact bool
-		if s.base, exact, _, err = p.before(s.old, s.held.text); err != nil {
-			return s, err
-		}
-		if !exact && !bytes.Equal(s.base, s.held.text) {
-			s.report.Notes = append(s.report.Notes, "it changed since it was connected: it is connected anew, and disconnecting restores this version")
-		}
+	hooks := s.wantsHooks(p)
+	if s.held == nil && !hooks && (s.old == nil || !s.old.Missing) {
+		s.old = nil // the backup has what was in it
+		return s, nil
+	}
+	if err := s.restore(p); err != nil {
+		return s, err
 	}
 	s.after = s.base
-	changes, err := s.changes(c, p, off)
+	if src.content != "" {
+		err = s.replace(c, hooks)
+	} else {
+		err = s.edit(c, p, off, hooks)
+	}
 	if err != nil {
 		return s, err
 	}
-	if s.new != nil {
-		if s.after, err = edited(src.format, s.base, changes); err != nil {
-			return s, err
-		}
-		s.new.Before, s.new.After = digest(s.base), digest(s.after)
-		s.report.Backup = backupFile(p.recordFile(src.path))
+	s.complete(p)
+	if s.report.State == StateAbsent && s.after != nil {
+		s.report.State = StateEmpty
 	}
-	if s.report.Changed = !bytes.Equal(s.after, s.held.text); s.report.Changed {
+	if s.report.Changed = !sameContent(s.after, s.held.content()); s.report.Changed && s.held != nil {
 		err = s.held.writable()
 	}
 	return s, err
 }
 
+// restore computes what was in the file before it was connected.
+func (s *step) restore(p Environment) (err error) {
+	s.base, s.exact = s.held.content(), true
+	if s.old == nil || s.held == nil {
+		return nil
+	}
+	if s.base, s.exact, _, err = p.before(s.old, s.held); err != nil {
+		return err
+	}
+	if !s.exact && !bytes.Equal(s.base, s.held.text) {
+		s.report.Notes = append(s.report.Notes, "it changed since it was connected: it is connected anew, and disconnecting restores this version")
+	}
+	return nil
+}
+
+// edit plans the changes of a file with servers or hooks.
+func (s *step) edit(c Client, p Environment, off disabled, hooks bool) error {
+	changes, err := s.changes(c, p, off)
+	if err != nil {
+		return err
+	}
+	if len(changes) > 0 {
+		if s.after, err = edited(s.source.format, s.base, changes); err != nil {
+			return err
+		}
+	}
+	if !hooks {
+		return nil
+	}
+	return s.addHooks(c)
+}
+
+// complete fills the record with what it needs of the file as a whole.
+func (s *step) complete(p Environment) {
+	if s.new == nil || s.new == s.old {
+		return
+	}
+	s.new.After, s.new.Missing = digest(s.after), s.base == nil
+	if s.base != nil {
+		s.new.Before = digest(s.base)
+		s.report.Backup = backupFile(p.recordFile(s.source.path))
+	}
+	s.new.Folders = missingFolders(s.source.path)
+	if s.old == nil {
+		return
+	}
+	s.new.Folders = append(s.new.Folders, s.old.Folders...)
+	if s.new.Prior = s.old.Prior; s.exact && s.old.After != s.new.After {
+		s.new.Prior = s.old.After
+	}
+}
+
 // changes plans the changes of each table.
 func (s *step) changes(c Client, p Environment, off disabled) (all []change, err error) {
+	if s.base == nil {
+		return nil, nil
+	}
 	_, body, err := opened(s.base)
 	if err != nil {
 		return nil, err
 	}
 	s.report.State = StateEmpty
-	if blank(body) {
+	if blank(body) || s.source.layout.key == "" || p.HooksOnly {
 		return nil, nil
 	}
 	tables, err := s.source.format.tables(body, s.source.layout)
 	if err != nil {
 		return nil, err
 	}
-	_, isTOML := s.source.format.(tomlFormat)
-	r := &record{
-		Version: 1, Client: c.name, Path: s.source.path, TOML: isTOML, Key: s.source.layout.key, PerProject: s.source.layout.perProject,
-	}
+	r := s.newRecord(c)
 	for _, t := range tables {
 		routed, err := s.route(c, p, body, t, off)
 		if err != nil {
@@ -257,7 +314,7 @@ func (s *step) route(c Client, p Environment, body []byte, t *table, off disable
 	if own := t.find(r.Name); taking != nil && own != nil {
 		return r, refuse(body, own.at, "there is a server %q, and no record of what it stands for: take it out, or give it another name", r.Name)
 	}
-	r.Entry = c.remit(p, r.Gateway, s.arguments(p, r), speak.names)
+	r.Entry = c.remit(p, r.Gateway, s.arguments(c, p, r), speak)
 	r.Entry.setTimeout(r.Servers)
 	return r, nil
 }
@@ -265,13 +322,13 @@ func (s *step) route(c Client, p Environment, body []byte, t *table, off disable
 // arguments returns the gateway's arguments beside its configuration: the
 // workspace and the retention. An option that is not set keeps its previous
 // value.
-func (s *step) arguments(p Environment, r routedTable) (args []string) {
+func (s *step) arguments(c Client, p Environment, r routedTable) (args []string) {
 	given := [][2]string{{"--keep", p.Keep}, {"--keep-last", p.KeepLast}}
 	if r.Scope == User {
 		given = append([][2]string{{"--workspace", p.Workspace}}, given...)
 	}
 	for _, g := range given {
-		if value := cmp.Or(g[1], s.had(r, g[0])); value != "" {
+		if value := cmp.Or(g[1], s.had(c, r, g[0])); value != "" {
 			args = append(args, g[0], value)
 		}
 	}
@@ -279,13 +336,13 @@ func (s *step) arguments(p Environment, r routedTable) (args []string) {
 }
 
 // had returns an argument of the table's previous gateway entry.
-func (s *step) had(r routedTable, flag string) string {
+func (s *step) had(c Client, r routedTable, flag string) string {
 	if s.old == nil {
 		return ""
 	}
 	for _, was := range s.old.Tables {
 		if was.Name == r.Name && was.Scope == r.Scope {
-			return argument(was.Entry, flag)
+			return argument(c.common(was.Entry), flag)
 		}
 	}
 	return ""
@@ -294,14 +351,16 @@ func (s *step) had(r routedTable, flag string) string {
 // importServer returns a server as the gateway's configuration gets it, or why
 // it stays.
 func (c Client) importServer(s *server, speak *variableRewriter, off disabled, scope Scope, project string) (e entry, why string) {
-	if isGateway(s.entry) {
+	common := *s
+	common.entry = c.common(s.entry)
+	if isGateway(common.entry) {
 		return nil, "it is a gateway already"
 	}
 	if why := off.why(scope, project, s.name); why != "" {
 		return nil, why
 	}
 	before := slices.Clone(speak.names)
-	if e, why = taken(s, speak); why != "" {
+	if e, why = taken(&common, speak); why != "" {
 		speak.names = before
 	}
 	return e, why
@@ -326,8 +385,17 @@ func (s *step) record(p Environment) error {
 }
 
 func (s *step) write() error {
-	if !s.report.Changed {
+	switch {
+	case !s.report.Changed:
 		return nil
+	case s.after == nil:
+		return s.held.remove()
+	case s.held == nil:
+		if err := folder(filepath.Dir(s.source.path)); err != nil {
+			return err
+		}
+		return write(s.source.path, nil, s.after, nil)
+	default:
+		return s.held.swap(s.after)
 	}
-	return s.held.swap(s.after)
 }

@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 )
@@ -39,7 +38,7 @@ func (c Client) disconnect(p Environment, mode Mode) (r Report, err error) {
 	var others []*record
 	var gone []movedServer
 	for _, old := range records {
-		if old.Client != c.name {
+		if !c.owns(old) {
 			others = append(others, old)
 			continue
 		}
@@ -79,6 +78,11 @@ func (c Client) disconnect(p Environment, mode Mode) (r Report, err error) {
 	return r, nil
 }
 
+// owns reports whether a record is about a file of the client.
+func (c Client) owns(r *record) bool {
+	return r.Client == c.name && (c.only == "" || r.Path == c.only)
+}
+
 // back plans the restoration of one file.
 func back(p Environment, old *record) (s *step, err error) {
 	s = &step{source: source{path: old.Path, format: old.format(), layout: old.layout()}, old: old, report: File{Path: old.Path, State: StateAbsent}}
@@ -86,15 +90,22 @@ func back(p Environment, old *record) (s *step, err error) {
 	if s.held, err = loadFile(old.Path); err != nil {
 		return s, err
 	}
+	if s.held == nil && old.Missing {
+		s.report.Identical = true
+		return s, nil
+	}
 	if s.held == nil {
 		s.report.Notes, s.report.Backup = []string{"it is gone: the backup has what was in it"}, backup
 		return s, nil
 	}
 	s.report.State = StateDirect
-	if s.after, s.report.Identical, s.report.Notes, err = p.before(old, s.held.text); err != nil {
+	if s.after, s.report.Identical, s.report.Notes, err = p.before(old, s.held); err != nil {
 		return s, err
 	}
-	if !s.report.Identical {
+	if s.after == nil {
+		s.report.State = StateAbsent
+	}
+	if !s.report.Identical && !old.Missing {
 		s.report.Backup = backup
 	}
 	for _, t := range old.Tables {
@@ -102,7 +113,7 @@ func back(p Environment, old *record) (s *step, err error) {
 			s.report.Servers = append(s.report.Servers, Server{Name: server.Name, Scope: t.Scope, Project: t.Project})
 		}
 	}
-	if s.report.Changed = !bytes.Equal(s.after, s.held.text); s.report.Changed {
+	if s.report.Changed = !sameContent(s.after, s.held.text); s.report.Changed {
 		err = s.held.writable()
 	}
 	return s, err

@@ -1,5 +1,8 @@
-// Package connect routes the MCP servers of a client through the gateway, and
-// back.
+// Package connect leads the own tools and the MCP servers of a client to remit,
+// and back.
+//
+// Hooks in the client's settings, or a plugin, start remit before and after each
+// call of an own tool. Files that are missing are created, and removed again.
 //
 // A client's configuration lists its servers in one or more tables. Connecting
 // moves the servers of each table to a configuration of the gateway, and leaves

@@ -47,7 +47,7 @@ func outAndBack(t *testing.T, f format, l layout, body []byte) (between []byte) 
 				return nil // it stays
 			}
 			a.out = append(a.out, s.name)
-			h.in = append(h.in, serverText{s.name, s.raw, s.entry})
+			h.in = append(h.in, serverText{name: s.name, raw: s.raw, entry: s.entry})
 		}
 		away, home = append(away, a), append(home, h)
 	}
@@ -208,6 +208,50 @@ func TestWriteSeesWhoWroteMeanwhile(t *testing.T) {
 	require.Empty(t, left)
 }
 
+func TestRemoveSeesWhoWroteMeanwhile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, []byte("a"), 0o600))
+	held, err := loadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, []byte("b"), 0o600))
+	require.ErrorIs(t, held.remove(), errMoved)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "b", string(text))
+	held, err = loadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, held.remove())
+	require.NoError(t, held.remove(), "it is gone already")
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
+// TestElementsOfLists: an element goes in and out, and a comment that a person
+// wrote beside it keeps the list.
+func TestElementsOfLists(t *testing.T) {
+	for _, tt := range [][3]string{
+		{"{}", "{\n  \"a\": {\n    \"b\": [\n      1\n    ]\n  }\n}", "{}"},
+		{"{\"a\": {\"b\": [0,]}}", "{\"a\": {\"b\": [0, 1,]}}", "{\"a\": {\"b\": [0,]}}"},
+		{"{\"a\": {\"b\": [ /* x */ ]}}", "{\"a\": {\"b\": [ /* x */\n  1\n]}}", "{\"a\": {\"b\": [ /* x */\n]}}"},
+	} {
+		l := listElement{Path: []string{"a", "b"}, Value: []byte("1")}
+		in, err := l.added([]byte(tt[0]))
+		require.NoError(t, err)
+		require.Equal(t, tt[1], string(in))
+		out, err := l.removed(in)
+		require.NoError(t, err)
+		require.Equal(t, tt[2], string(out))
+	}
+	l := listElement{Path: []string{"a"}, Value: []byte("1")}
+	in, err := l.added([]byte("{\n\t\"x\": 0\n}"))
+	require.NoError(t, err)
+	out, err := l.removed([]byte(strings.Replace(string(in), "1", "1 // mine", 1)))
+	require.NoError(t, err)
+	require.Contains(t, string(out), "// mine")
+	require.Contains(t, string(out), `"a"`)
+}
+
 func TestDepth(t *testing.T) {
 	require.Equal(t, -1, tooDeep([]byte(strings.Repeat("[", maxDepth)+strings.Repeat("]", maxDepth)+"[")))
 	require.Equal(t, maxDepth, tooDeep([]byte(strings.Repeat("[", maxDepth+1))))
@@ -246,6 +290,13 @@ func TestVariables(t *testing.T) {
 		{editor, "/p", "${A}", "", "${A}", ""},
 		{editor, "/p", "${input:t}", "", "${input:t}", ""},
 		{literal, "/p", "$A", "$A", "", ""},
+		{posix, "", "$A-${B} ${C:-x}", "${A}-${B} ${C:-x}", "", "A B C"},
+		{posix, "", "$A ${A}", "${A} ${A}", "", "A"},
+		{posix, "", "$A ${A:-x}", "", "it uses ${A:-x}", ""},
+		{posix, "", "$1", "", "it uses $1", ""},
+		{braces, "", "{env:A} {x} $B", "${A:-} {x} $B", "", "A"},
+		{braces, "", "{file:~/key}", "", "it uses {file:~/key}, which only C can replace", ""},
+		{braces, "", "${A}", "", "it has a text with ${A} in it", ""},
 		{literal, "/p", "x${A}", "", "it has a text with ${A} in it, which C passes on and the gateway would replace", ""},
 	} {
 		s := variableRewriter{variableSyntax: tt.dialect, client: "C", home: "/h", project: tt.project}

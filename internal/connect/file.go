@@ -53,6 +53,20 @@ func loadFile(path string) (*loadedFile, error) {
 	return &loadedFile{path: path, real: real, text: text, info: info}, nil
 }
 
+// content returns the text; nil means that the file is missing.
+func (h *loadedFile) content() []byte {
+	if h == nil {
+		return nil
+	}
+	return h.text
+}
+
+// isLink reports whether the path is a symbolic link.
+func (h *loadedFile) isLink() bool {
+	info, err := os.Lstat(h.path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
 // plain returns an error without the path.
 func plain(err error) string {
 	if bad, ok := errors.AsType[*fs.PathError](err); ok {
@@ -86,6 +100,32 @@ func (h *loadedFile) swap(text []byte) error {
 		return fmt.Errorf("%s: %w", h.path, err)
 	}
 	return nil
+}
+
+// remove deletes a file. If it changed since it was read, remove returns
+// errMoved and leaves it unchanged.
+func (h *loadedFile) remove() (err error) {
+	dir, name := filepath.Split(h.real)
+	root, err := disk.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	temp := ".remit-connect-" + rand.Text()
+	if err := os.Rename(h.real, filepath.Join(dir, temp)); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	is, err := os.ReadFile(filepath.Join(dir, temp))
+	if err != nil || !bytes.Equal(is, h.text) {
+		return errors.Join(fmt.Errorf("%s: %w", h.path, errMoved), err, os.Rename(filepath.Join(dir, temp), filepath.Join(dir, name)))
+	}
+	if err := root.Remove(temp); err != nil {
+		return err
+	}
+	return root.SyncDir(".")
 }
 
 // write replaces a file. If was is nil, it creates one that only the user can

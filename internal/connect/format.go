@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -31,11 +32,20 @@ func (t *table) find(name string) *server {
 	return nil
 }
 
-// serverText is a server to insert into a table: as text, or as fields.
+// serverText is a server to insert into a table: as text, as fields, or as
+// JSON.
 type serverText struct {
 	name  string
 	raw   string
 	entry entry
+	value json.RawMessage
+}
+
+func (t serverText) json() json.RawMessage {
+	if t.value != nil {
+		return t.value
+	}
+	return t.entry.object()
 }
 
 // change removes servers from one table, and inserts others at the place of the

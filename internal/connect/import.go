@@ -14,8 +14,8 @@ import (
 // them stays: without it, the server would do more than the user permitted, or
 // not work.
 var (
-	restricts = []string{"enabled_tools", "disabled_tools", "enabledTools", "disabledTools", "allowedTools", "tools", "sandboxEnabled", "sandbox"}
-	needs     = []string{"envFile", "env_file", "headersHelper", "auth", "oauth", "authorization"}
+	restricts = []string{"enabled_tools", "disabled_tools", "enabledTools", "disabledTools", "allowedTools", "includeTools", "excludeTools", "tools", "sandboxEnabled", "sandbox"}
+	needs     = []string{"envFile", "env_file", "headersHelper", "auth", "oauth", "authorization", "authProviderType"}
 )
 
 // taken returns a server's entry in the form of the gateway's configuration.
@@ -208,4 +208,28 @@ func (e *entry) codex(speak *variableRewriter) (why string) {
 	}
 	e.drop("http_headers", "env_http_headers", "bearer_token_env_var", "env_vars")
 	return ""
+}
+
+// common returns an entry of a client in the form that most clients have:
+// opencode writes the program and its arguments as one list.
+func (c Client) common(e entry) entry {
+	if c.dialect != braces {
+		return e
+	}
+	e = slices.Clone(e)
+	kind, _ := e.text("type")
+	raw, _ := e.get("command")
+	var line []string
+	switch {
+	case kind == "local" && json.Unmarshal(raw, &line) == nil && len(line) > 0:
+		e.drop("type")
+		e.set("command", line[0])
+		if len(line) > 1 {
+			e.set("args", line[1:])
+		}
+		e.rename("environment", "env")
+	case kind == "remote":
+		e.drop("type")
+	}
+	return e
 }

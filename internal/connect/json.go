@@ -214,12 +214,7 @@ func (jsonFormat) edit(body []byte, changes []change) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := jsonEdit{body: body, end: lineEnd(body), unit: "  "}
-	if len(root.Members) > 0 {
-		if indent, ok := lastLine(root.Members[0].Name.BeforeExtra); ok && indent != "" {
-			e.unit = indent
-		}
-	}
+	e := jsonEdit{body: body, end: lineEnd(body), unit: indentUnit(root)}
 	for _, c := range changes {
 		if err := e.change(root, at, c); err != nil {
 			return nil, err
@@ -261,7 +256,7 @@ func (e *jsonEdit) change(parent *hujson.Object, from int, c change) error {
 // objectOf returns a table with some servers, as an entry of its parent.
 func objectOf(in []serverText) (e entry) {
 	for _, p := range in {
-		e = append(e, field{p.name, p.entry.object()})
+		e = append(e, field{p.name, p.json()})
 	}
 	return e
 }
@@ -416,11 +411,5 @@ func (e *jsonEdit) joined(obj *hujson.Object, from int, in []serverText) string 
 }
 
 func (e *jsonEdit) member(p serverText, indent string, lines bool) string {
-	object := p.entry.object()
-	if !lines {
-		return string(marshal(p.name)) + ": " + string(object)
-	}
-	var b bytes.Buffer
-	_ = json.Indent(&b, object, indent, e.unit) // the JSON was made here
-	return withLineEnd(string(marshal(p.name))+": "+b.String(), e.end)
+	return string(marshal(p.name)) + ": " + e.value(p.json(), indent, lines)
 }

@@ -49,9 +49,8 @@ func secretsOf(steps []*step, edits []*gatewayEdit) *strings.Replacer {
 		}
 	}
 	for _, s := range steps {
-		if s.held != nil {
-			add(s.source.format, s.source.layout, s.held.text, s.after)
-		}
+		add(s.source.format, s.source.layout, s.held.content(), s.after)
+		values = append(values, s.secrets()...)
 	}
 	for _, e := range edits {
 		add(jsonFormat{}, layout{key: "mcpServers"}, e.before(), e.after)
@@ -69,16 +68,45 @@ func secretsOf(steps []*step, edits []*gatewayEdit) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
+// secrets returns the values of variables and headers anywhere in a settings
+// file.
+func (s *step) secrets() (values []string) {
+	if len(s.source.hooks) == 0 {
+		return nil
+	}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, is := range v {
+				walk(is)
+			}
+		case map[string]any:
+			values = append(values, entry{{"env", marshal(v["env"])}, {"headers", marshal(v["headers"])}}.secrets()...)
+			for _, is := range v {
+				walk(is)
+			}
+		}
+	}
+	_, body, err := opened(s.held.content())
+	if err != nil || blank(body) {
+		return nil
+	}
+	v, _ := jsonFormat{}.values(body) // unreadable content is not shown either
+	walk(map[string]any(v))
+	return values
+}
+
 // secrets returns the values of an entry that can be secret. References to
 // variables are not.
 func (e entry) secrets() (values []string) {
-	for _, name := range []string{"env", "headers", "http_headers"} {
+	for _, name := range []string{"env", "environment", "headers", "http_headers"} {
 		raw, _ := e.get(name)
 		var m map[string]json.RawMessage
 		_ = json.Unmarshal(raw, &m)
 		for _, raw := range m {
 			text, ok := decoded(raw).(string)
-			if ok && text != "" && variable.ReplaceAllString(text, "") != "" {
+			if ok && text != "" && brace.ReplaceAllString(dollar.ReplaceAllString(text, ""), "") != "" {
 				values = append(values, text)
 			}
 		}

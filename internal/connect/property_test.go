@@ -112,7 +112,7 @@ func TestConnectThenDisconnectIsTheIdentity(t *testing.T) {
 		w := newTestHome(t)
 		files := map[string]string{
 			"claude-code": "home/.claude.json", "claude-desktop": "home/.config/Claude/claude_desktop_config.json", "codex": codexFile,
-			"cursor": cursorFile, "vscode": "project/.vscode/mcp.json", "windsurf": "home/.codeium/windsurf/mcp_config.json",
+			"cursor": cursorFile, "gemini-cli": "home/.gemini/settings.json", "opencode": "home/.config/opencode/opencode.json", "vscode": "project/.vscode/mcp.json", "windsurf": "home/.codeium/windsurf/mcp_config.json",
 		}
 		c := rapid.SampledFrom(connect.Clients()).Draw(rt, "client")
 		name, text := files[c.Name()], ""
@@ -120,6 +120,9 @@ func TestConnectThenDisconnectIsTheIdentity(t *testing.T) {
 			text = serversTOML(rt)
 		} else {
 			text = configJSON(rt)
+		}
+		if c.Name() == "opencode" {
+			text = strings.ReplaceAll(text, `"mcpServers"`, `"mcp"`)
 		}
 		w.write(name, text)
 		r, err := c.Connect(w.Environment, connect.Write)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -24,7 +25,12 @@ type record struct {
 	PerProject bool          `json:"per_project,omitempty"`
 	Before     string        `json:"before"` // digests of the file
 	After      string        `json:"after"`
-	Tables     []routedTable `json:"tables"`
+	Prior      string        `json:"prior,omitempty"` // digest that connecting again replaces, until it wrote the file
+	Tables     []routedTable `json:"tables,omitempty"`
+	Hooks      []listElement `json:"hooks,omitempty"`
+	Missing    bool          `json:"missing,omitempty"` // the file was missing: disconnecting removes it
+	Whole      bool          `json:"whole,omitempty"`   // remit wrote the whole file
+	Folders    []string      `json:"folders,omitempty"` // that were missing, the deepest first
 }
 
 // routedTable is one table that leads to the gateway.
@@ -82,7 +88,7 @@ func readRecord(name string) (*record, error) {
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
-	if err == nil && (r.Version != 1 || r.Path == "" || r.Key == "") {
+	if err == nil && (r.Version != 1 || r.Path == "" || r.Key == "" && len(r.Hooks) == 0 && !r.Whole) {
 		err = errors.New("it is not a record of this version")
 	}
 	if err != nil {
@@ -91,7 +97,7 @@ func readRecord(name string) (*record, error) {
 	return &r, nil
 }
 
-// records lists the records of all clients.
+// records lists the records of all clients, by path.
 func (p Environment) records() (all []*record, err error) {
 	names, err := filepath.Glob(filepath.Join(p.State, "*.json"))
 	if err != nil {
@@ -106,6 +112,7 @@ func (p Environment) records() (all []*record, err error) {
 			all = append(all, r)
 		}
 	}
+	slices.SortFunc(all, func(a, b *record) int { return strings.Compare(a.Path, b.Path) })
 	return all, nil
 }
 
@@ -119,8 +126,10 @@ func (p Environment) keep(r *record, before []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := overwrite(backupFile(name), before); err != nil {
-		return err
+	if before != nil {
+		if err := overwrite(backupFile(name), before); err != nil {
+			return err
+		}
 	}
 	return overwrite(name, append(text, '\n'))
 }
@@ -137,13 +146,18 @@ func overwrite(name string, text []byte) error {
 	return write(was.real, was.text, text, nil)
 }
 
-// forget removes a record. It removes the backup too if the file is restored
-// byte for byte.
+// forget removes a record, and the folders that connecting created, if they are
+// empty. It removes the backup too if the file is restored byte for byte.
 func (p Environment) forget(r *record, exact bool) error {
+	for _, dir := range r.Folders {
+		_ = os.Remove(dir) // fails if something else is in it
+	}
 	name := p.recordFile(r.Path)
 	err := os.Remove(name)
 	if exact {
-		err = errors.Join(err, os.Remove(backupFile(name)))
+		if gone := os.Remove(backupFile(name)); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
 	}
 	return err
 }
@@ -161,23 +175,35 @@ func (p Environment) backup(r *record) ([]byte, error) {
 	return text, nil
 }
 
-// before computes the text of a file before it was connected, from its current
-// text. Exact means byte for byte; otherwise notes say what differs.
-func (p Environment) before(r *record, text []byte) (was []byte, exact bool, notes []string, err error) {
-	switch digest(text) {
-	case r.Before:
+// before computes the text of a file before it was connected, from the current
+// one; nil means that it was missing. Exact means byte for byte; otherwise notes
+// say what differs.
+func (p Environment) before(r *record, held *loadedFile) (was []byte, exact bool, notes []string, err error) {
+	text := held.text
+	switch is := digest(text); {
+	case is == r.Before && !r.Missing:
 		return text, true, nil, nil
-	case r.After:
+	case is != r.After && is != r.Prior:
+	case r.Missing && held.isLink():
+		notes = append(notes, "it is a link now: it stays")
+	case r.Missing:
+		return nil, true, nil, nil
+	default:
 		if was, err = p.backup(r); err == nil {
 			return was, true, nil, nil
 		}
 		notes = append(notes, "the backup cannot be used: "+err.Error())
+	}
+	if r.Whole {
+		return text, false, append(notes, "it was changed since: it stays as it is, remove it yourself"), nil
 	}
 	was, more, err := takeBack(r, text)
 	switch {
 	case err != nil:
 	case bytes.Equal(was, text):
 		notes = append(notes, "it does not lead to the gateway any more: it stays as it is")
+	case r.Missing && !held.isLink() && saysNothing(was):
+		return nil, true, more, nil
 	default:
 		notes = append(notes, "it changed since it was connected: what remit connect added is removed, the rest stays")
 	}
@@ -194,6 +220,14 @@ func takeBack(r *record, text []byte) (was []byte, notes []string, err error) {
 	f := r.format()
 	if !r.TOML && blank(body) {
 		return text, []string{"it is empty now, and stays so"}, nil
+	}
+	if len(r.Hooks) > 0 {
+		if text, notes, err = r.takeHooks(text); err != nil || r.Key == "" {
+			return text, notes, err
+		}
+		if _, body, err = opened(text); err != nil {
+			return nil, nil, err
+		}
 	}
 	tables, err := f.tables(body, r.layout())
 	if err != nil {
@@ -221,6 +255,42 @@ func takeBack(r *record, text []byte) (was []byte, notes []string, err error) {
 	return was, notes, err
 }
 
+// saysNothing reports whether a file that connecting created has nothing of
+// its own.
+func saysNothing(text []byte) bool {
+	_, body, err := opened(text)
+	if err != nil {
+		return false
+	}
+	v, err := jsonFormat{}.values(body)
+	if err != nil || tooDeep(body) >= 0 || bytes.Contains(body, []byte("/")) { // a comment
+		return false
+	}
+	if fmt.Sprint(v["version"]) == "1" { // which hooks of Cursor need
+		delete(v, "version")
+	}
+	return len(v) == 0
+}
+
+// takeHooks removes the hooks that are as connecting added them.
+func (r *record) takeHooks(text []byte) (was []byte, notes []string, err error) {
+	mark, body, err := opened(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, h := range slices.Backward(r.Hooks) {
+		after, err := h.removed(body)
+		if err != nil {
+			return nil, nil, err
+		}
+		if bytes.Equal(after, body) {
+			notes = append(notes, fmt.Sprintf("the hook of %s was changed or removed since: what is there stays as it is", h.Path[len(h.Path)-1]))
+		}
+		body = after
+	}
+	return append(slices.Clone(mark), body...), notes, nil
+}
+
 func projectThere(f format, body []byte, path []string) bool {
 	v, err := f.values(body)
 	_, there := at(v, path[:len(path)-1]).(map[string]any)
@@ -244,7 +314,7 @@ func (t routedTable) back(now *table) (c change, notes []string) {
 			}
 			continue
 		}
-		c.in = append(c.in, serverText{s.Name, s.Raw, s.Entry})
+		c.in = append(c.in, serverText{name: s.Name, raw: s.Raw, entry: s.Entry})
 	}
 	return c, notes
 }

@@ -23,6 +23,7 @@ type Report struct {
 	Preview  bool      `json:"preview,omitempty"` // nothing was written
 	Files    []File    `json:"files"`
 	Gateways []Gateway `json:"gateways,omitempty"` // gateway configurations that changed
+	Coverage Coverage  `json:"coverage,omitzero"`  // after the change
 }
 
 // Changed reports whether any file changed, or would change in a preview.
@@ -51,6 +52,7 @@ func (r Report) Configs() (paths []string) {
 type File struct {
 	Path      string    `json:"path"`
 	State     FileState `json:"state"`
+	Hooks     HookState `json:"hooks,omitempty"` // of a file that can lead the client's own tools to remit
 	Error     string    `json:"error,omitempty"` // why the file is unreadable
 	Changed   bool      `json:"changed,omitempty"`
 	Identical bool      `json:"exact,omitempty"` // disconnected: byte for byte as before
@@ -58,6 +60,9 @@ type File struct {
 	Notes     []string  `json:"notes,omitempty"`
 	Backup    string    `json:"backup,omitempty"`
 	Diff      string    `json:"diff,omitempty"` // in a preview, without the values of env and headers
+
+	tools bool   // the client's own tools depend on it
+	off   string // why no hook of the client runs
 }
 
 // Server is a server in a file, or one that was moved from it.

@@ -1,5 +1,10 @@
 package connect
 
+import (
+	"fmt"
+	"path/filepath"
+)
+
 // Status reports the states of the client's files. It changes nothing.
 func (c Client) Status(p Environment) (r Report, err error) {
 	if err := p.check(); err != nil {
@@ -10,18 +15,24 @@ func (c Client) Status(p Environment) (r Report, err error) {
 	for _, src := range c.files(p) {
 		f, err := c.status(p, src, off)
 		if err != nil {
-			f = File{Path: src.path, State: StateUnreadable, Error: inFile(src.path, err).Error()}
+			f = File{Path: src.path, State: StateUnreadable, Error: inFile(src.path, err).Error(), Hooks: src.hookState(nil)}
 		}
+		f.tools = src.tools
 		r.Files = append(r.Files, f)
 	}
+	r.Coverage = c.coverage(p, r.Files)
 	return r, nil
 }
 
 func (c Client) status(p Environment, src source, off disabled) (f File, err error) {
-	f = File{Path: src.path, State: StateAbsent}
+	f = File{Path: src.path, State: StateAbsent, Hooks: src.hookState(nil)}
 	is, err := loadFile(src.path)
 	if err != nil || is == nil {
 		return f, err
+	}
+	if src.content != "" {
+		f.State, f.Hooks = StateEmpty, src.hookState(is.text)
+		return f, nil
 	}
 	old, err := p.recordOf(src.path)
 	if err != nil {
@@ -33,6 +44,7 @@ func (c Client) status(p Environment, src source, off disabled) (f File, err err
 		return f, err
 	}
 	f.State = StateEmpty
+	f.Hooks, f.off = src.hookState(is.text), src.switchedOff(is.text)
 	if blank(body) {
 		return f, nil
 	}
@@ -42,6 +54,7 @@ func (c Client) status(p Environment, src source, off disabled) (f File, err err
 	}
 	behind, beside := false, false
 	for _, t := range tables {
+		f.Notes = append(f.Notes, c.staleGateways(p, t)...)
 		for _, server := range s.listServers(c, p, t, off) {
 			if own := server.Gateway != ""; own {
 				behind = true
@@ -53,7 +66,7 @@ func (c Client) status(p Environment, src source, off disabled) (f File, err err
 		}
 	}
 	f.State = stateOf(behind, beside, len(f.Servers) > 0)
-	f.Notes = wrongKey(src, body)
+	f.Notes = append(f.Notes, wrongKey(src, body)...)
 	return f, nil
 }
 
@@ -80,14 +93,25 @@ func (s *step) listServers(c Client, p Environment, t *table, off disabled) (all
 	speak := &variableRewriter{variableSyntax: c.dialect, client: c.title, home: p.Home, project: project}
 	for _, is := range t.servers {
 		told := Server{Name: is.name, Scope: scope, Project: project}
-		if isGateway(is.entry) {
-			told.Gateway = gatewayOf(is.entry)
+		if e := c.common(is.entry); isGateway(e) {
+			told.Gateway = gatewayOf(e)
 		} else {
 			_, told.Why = c.importServer(is, speak, off, scope, project)
 		}
 		all = append(all, told)
 	}
 	return all
+}
+
+// staleGateways names the entries that start a remit that is missing.
+func (c Client) staleGateways(p Environment, t *table) (notes []string) {
+	for _, is := range t.servers {
+		e := c.common(is.entry)
+		if command, _ := e.text("command"); isGateway(e) && command != p.Command && filepath.IsAbs(command) && stale([]string{command}) {
+			notes = append(notes, fmt.Sprintf("server %q starts %s, which is missing: remit connect %s writes the current path", is.name, command, c.name))
+		}
+	}
+	return notes
 }
 
 // gatewayOf returns the configuration with which an entry starts the gateway.

@@ -22,7 +22,10 @@ import (
 type connectOptions struct {
 	project, config, workspace string
 	preview, json, init        bool
-	sandbox                    bool // draft sandboxes too
+	sandbox                    bool     // draft sandboxes too
+	hooks                      []string // scopes, or none
+	hooksOnly                  bool
+	file, shape                string
 }
 
 func (f connectOptions) mode() connect.Mode {
@@ -37,12 +40,14 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 	var f connectOptions
 	keep := revert.Retention{MaxAge: revert.DefaultKeep, KeepLast: revert.DefaultKeepLast}
 	cmd := &cobra.Command{
-		Use: "connect [CLIENT]", Short: "Route a client's MCP servers through the gateway",
-		Long: "Moves the MCP servers of a client's configuration into a configuration of the gateway. In their place, the client gets\n" +
-			"one server: remit gateway. CLIENT is one of " + strings.Join(ClientNames(), ", ") + ".\n" +
-			"Without CLIENT, the command lists the clients that it finds, with their files. The command edits the files of the user and\n" +
-			"those of the project.\n\n" +
-			"Comments and order stay. A server that behind the gateway does more or less than before stays where it is, and the\n" +
+		Use: "connect [CLIENT]", Short: "Route a client's own tools and MCP servers through remit",
+		Long: "Adds hooks to the client's configuration, which start remit hook before and after each call of the client's own tools.\n" +
+			"Moves the MCP servers of the configuration into a configuration of the gateway. In their place, the client gets\n" +
+			"one server: remit gateway. CLIENT is one of " + strings.Join(ClientNames(), ", ") + ";\n" +
+			"--file names the file of another client.\n" +
+			"Without CLIENT, the command lists the clients that it finds, with their files and how well remit covers them. The\n" +
+			"command edits the files of the user and those of the project; hooks are in the user's files, unless --hooks says otherwise.\n\n" +
+			"Comments and order stay, and so do other hooks. A server that behind the gateway does more or less than before stays where it is, and the\n" +
 			"command reports the reason. The command stores a backup, and remit disconnect restores the files byte for byte. A\n" +
 			"second connect also moves the servers that were added since. If the client writes its configuration itself, quit the\n" +
 			"client first.\n\n" +
@@ -62,17 +67,24 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 			switch {
 			case f.sandbox && !f.init:
 				return cli.UsageProblem("--sandbox drafts a sandbox, which is done with --init: give both")
-			case len(args) == 0:
+			case len(args) == 0 && f.file == "":
 				return listClients(a, f, p)
 			}
-			if args[0] == "claude-desktop" && f.workspace == "" {
+			c, err := f.client(args)
+			if err != nil {
+				return err
+			}
+			if err := f.setHooks(&p, c); err != nil {
+				return err
+			}
+			if c.Name() == "claude-desktop" && f.workspace == "" {
 				return &cli.Problem{
 					Code: cli.ExitUsage, What: "Claude Desktop starts its servers in no folder of yours", Why: "the gateway works in the folder in which it is started",
 					Fix: "name the one that calls may change: remit connect claude-desktop --workspace DIR",
 				}
 			}
 			var configs []string
-			err = runConnect(a, f, args[0], func(c connect.Client) (connect.Report, error) {
+			err = runConnect(a, f, func() (connect.Report, error) {
 				r, err := c.Connect(p, f.mode())
 				if f.init && !r.Preview {
 					configs = r.Configs()
@@ -89,6 +101,8 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 		ValidArgs: ClientNames(),
 	}
 	cmd.Flags().BoolVar(&f.init, "init", false, "also draft entries for the tools, like remit init --write: reads run, and other calls need approval")
+	cmd.Flags().StringSliceVar(&f.hooks, "hooks", []string{"user"}, "`SCOPE` of the hooks: user, project, local (Claude Code) or none. Repeatable")
+	cmd.Flags().BoolVar(&f.hooksOnly, "hooks-only", false, "leave the MCP servers with the client")
 	cmd.Flags().BoolVar(&f.sandbox, "sandbox", false, "with --init: draft a sandbox for each local server that starts in one, like remit init --sandbox")
 	cmd.Flags().Var(cli.FolderFlag{To: &f.project}, "project", "project `DIR` with further configuration files of the client (default: the current folder)")
 	cmd.Flags().StringVar(&f.config, "config", "", "gateway configuration `FILE` (default: one for the user, and one for each project)")
@@ -102,20 +116,24 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 func DisconnectCommand(a *cli.App) *cobra.Command {
 	var f connectOptions
 	cmd := &cobra.Command{
-		Use: "disconnect CLIENT", Short: "Restore the configuration of a client",
+		Use: "disconnect [CLIENT]", Short: "Restore the configuration of a client",
 		Long: "Restores every file that connecting the client changed, in all projects: byte for byte, if the file did not change\n" +
 			"since. If the file changed since, the command removes only what remit connect added, keeps the change, and names the\n" +
 			"backup. It removes a server from the gateway's configuration if the server did not change there and no other client\n" +
 			"uses it.\n\n" +
 			"Exit codes: 2 usage, a client that is not connected, or a file that cannot be read or edited; the command then changes\n" +
 			"nothing.",
-		Args: cli.WantArgs(1, 1, "the name of one client"),
+		Args: cli.WantArgs(0, 1, "the name of one client"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := f.place(a)
 			if err != nil {
 				return err
 			}
-			return runConnect(a, f, args[0], func(c connect.Client) (connect.Report, error) { return c.Disconnect(p, f.mode()) }, writeDisconnected)
+			c, err := f.client(args)
+			if err != nil {
+				return err
+			}
+			return runConnect(a, f, func() (connect.Report, error) { return c.Disconnect(p, f.mode()) }, writeDisconnected)
 		},
 		ValidArgs: ClientNames(),
 	}
@@ -124,6 +142,8 @@ func DisconnectCommand(a *cli.App) *cobra.Command {
 }
 
 func connectFlags(cmd *cobra.Command, f *connectOptions) {
+	cmd.Flags().StringVar(&f.file, "file", "", "configuration `FILE` of another client, in place of CLIENT")
+	cmd.Flags().StringVar(&f.shape, "shape", "mcpServers", "with --file: `KEY` of the servers in the file, mcpServers or servers")
 	cmd.Flags().BoolVar(&f.preview, "preview", false, "show the difference and write nothing; the values of env and headers are hidden")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object for each client")
 	cmd.ValidArgsFunction = cobra.FixedCompletions(ClientNames(), cobra.ShellCompDirectiveNoFileComp)
@@ -172,13 +192,44 @@ func (f connectOptions) place(a *cli.App) (p connect.Environment, err error) {
 	return p, err
 }
 
-// runConnect connects or disconnects a client, and reports the result.
-func runConnect(a *cli.App, f connectOptions, name string, do func(connect.Client) (connect.Report, error), tell func(cli.Style, io.Writer, connect.Report)) error {
-	c, err := connect.ClientByName(name)
-	if err != nil {
-		return cli.UsageProblem(err.Error())
+// client returns the client that the arguments name.
+func (f connectOptions) client(args []string) (c connect.Client, err error) {
+	switch {
+	case len(args) > 0 == (f.file != ""):
+		return c, cli.UsageProblem("name one client, or the file of another one with --file")
+	case len(args) > 0:
+		if c, err = connect.ClientByName(args[0]); err != nil {
+			return c, cli.UsageProblem(err.Error())
+		}
+		return c, nil
+	case f.shape != "mcpServers" && f.shape != "servers":
+		return c, cli.UsageProblem(fmt.Sprintf("--shape %q: must be mcpServers or servers", f.shape))
 	}
-	r, err := do(c)
+	path, err := filepath.Abs(f.file)
+	return connect.FileClient(path, f.shape), err
+}
+
+// setHooks sets the scopes of the hooks.
+func (f connectOptions) setHooks(p *connect.Environment, c connect.Client) error {
+	for _, name := range f.hooks {
+		scope := connect.Scope(name)
+		switch {
+		case name == "none" && len(f.hooks) == 1 && !f.hooksOnly:
+		case name != "user" && name != "project" && name != "local":
+			return cli.UsageProblem(fmt.Sprintf("--hooks %q: must be user, project, local or none", name))
+		case c.HasHooks(*p, scope):
+			p.Hooks = append(p.Hooks, scope)
+		case scope != connect.User || f.hooksOnly:
+			return cli.UsageProblem(fmt.Sprintf("%s has no hooks of the scope %s", c.Title(), name))
+		}
+	}
+	p.HooksOnly = f.hooksOnly
+	return nil
+}
+
+// runConnect connects or disconnects a client, and reports the result.
+func runConnect(a *cli.App, f connectOptions, do func() (connect.Report, error), tell func(cli.Style, io.Writer, connect.Report)) error {
+	r, err := do()
 	if err != nil {
 		return connectProblem(err)
 	}

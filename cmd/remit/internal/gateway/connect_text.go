@@ -13,7 +13,11 @@ import (
 // listClients reports the state of each client.
 func listClients(a *cli.App, f connectOptions, p connect.Environment) error {
 	found := false
-	for _, c := range connect.Clients() {
+	others, err := connect.FileClients(p)
+	if err != nil {
+		return connectProblem(err)
+	}
+	for _, c := range append(connect.Clients(), others...) {
 		r, err := c.Status(p)
 		if err != nil {
 			return connectProblem(err)
@@ -26,6 +30,7 @@ func listClients(a *cli.App, f connectOptions, p connect.Environment) error {
 		if len(r.Files) > 0 {
 			found = true
 			_, _ = fmt.Fprintf(a.Out, "%s  %s\n", a.Style().Bold(r.Client), r.Title)
+			writeCoverage(a.Style(), a.Out, r.Coverage)
 			writeFiles(a.Style(), a.Out, r)
 		}
 	}
@@ -35,9 +40,44 @@ func listClients(a *cli.App, f connectOptions, p connect.Environment) error {
 	return nil
 }
 
+// writeCoverage says how much of a client leads to remit.
+func writeCoverage(p cli.Style, w io.Writer, c connect.Coverage) {
+	tools, paint := "no hooks exist for it", p.Faint
+	switch c.OwnTools {
+	case connect.HooksOn:
+		tools, paint = "hooks on", p.Good
+	case connect.HooksOff:
+		tools, paint = "hooks off", p.Doubt
+	case connect.HooksPartial:
+		tools, paint = "hooks for some events only", p.Doubt
+	case connect.HooksStale:
+		tools, paint = "hooks of a remit that is missing", p.Bad
+	case connect.HooksOther:
+		tools, paint = "hooks of another remit", p.Doubt
+	}
+	if c.OnFailure != "" && c.OwnTools != connect.HooksOff {
+		tools += "; if a hook fails, the call: " + string(c.OnFailure)
+	}
+	_, _ = fmt.Fprintf(w, "  own tools    %s\n", paint(tools))
+	servers := map[connect.FileState]string{
+		connect.StateRouted: "behind the gateway", connect.StateMixed: "some behind the gateway", connect.StateDirect: "started by the client",
+	}[c.Servers]
+	if servers == "" {
+		servers = "none"
+	}
+	_, _ = fmt.Fprintf(w, "  MCP servers  %s\n", servers)
+	for _, note := range c.Notes {
+		_, _ = fmt.Fprintf(w, "  %s\n", p.Doubt(cli.Printable(note)))
+	}
+}
+
 // writeFiles lists files with their states and servers.
 func writeFiles(p cli.Style, w io.Writer, r connect.Report) {
 	for _, f := range r.Files {
+		unused := f.Hooks == connect.HooksOff && len(f.Servers) == 0 && r.Coverage.OwnTools == connect.HooksOn
+		if f.State == connect.StateAbsent && f.Hooks != connect.HooksOn || unused && f.Error == "" && !f.Changed {
+			continue
+		}
 		state := string(f.State)
 		switch f.State {
 		case connect.StateRouted:
@@ -48,6 +88,15 @@ func writeFiles(p cli.Style, w io.Writer, r connect.Report) {
 			state = p.Doubt(state)
 		case connect.StateAbsent, connect.StateEmpty:
 			state = p.Faint(state)
+		}
+		if f.Hooks != "" && (len(f.Servers) == 0 || f.Hooks != connect.HooksOff) {
+			hooks := p.Faint("hooks " + string(f.Hooks))
+			if f.Hooks == connect.HooksOn {
+				hooks = p.Good("hooks on")
+			}
+			if state = state + ", " + hooks; len(f.Servers) == 0 {
+				state = hooks
+			}
 		}
 		_, _ = fmt.Fprintf(w, "  %s  %s\n", state, cli.Printable(f.Path))
 		if f.Error != "" {
@@ -84,6 +133,9 @@ func writeFileServers(p cli.Style, w io.Writer, f connect.File) {
 // writeConnected reports what connecting did.
 func writeConnected(p cli.Style, w io.Writer, r connect.Report, drafts bool) {
 	writeFiles(p, w, r)
+	for _, note := range r.Coverage.Notes {
+		_, _ = fmt.Fprintf(w, "  %s   %s\n", p.Faint("note"), p.Doubt(cli.Printable(note)))
+	}
 	if !r.Changed() {
 		_, _ = fmt.Fprintf(w, "nothing to change in the configuration of %s\n", r.Title)
 		return
@@ -97,14 +149,24 @@ func writeConnected(p cli.Style, w io.Writer, r connect.Report, drafts bool) {
 			_, _ = fmt.Fprintf(w, "  %s   remit init --config %s --write: until an entry says what their tools do, calls of them are denied\n", p.Faint("next"), cli.Quote(g.Path))
 		}
 	}
-	_, _ = fmt.Fprintf(w, "%s restart %s; remit disconnect %s reverts it\n", p.Good("✓"), r.Title, r.Client)
+	_, _ = fmt.Fprintf(w, "%s restart %s; %s reverts it\n", p.Good("✓"), r.Title, disconnectCommand(r))
+}
+
+func disconnectCommand(r connect.Report) string {
+	if r.Client == "file" {
+		return "remit disconnect --file " + cli.Quote(r.Title)
+	}
+	return "remit disconnect " + r.Client
 }
 
 // writeDisconnected reports what disconnecting did.
 func writeDisconnected(p cli.Style, w io.Writer, r connect.Report) {
 	for _, f := range r.Files {
 		words := p.Good("byte for byte as before")
-		if !f.Identical {
+		switch {
+		case f.Identical && f.State == connect.StateAbsent:
+			words = p.Good("removed, as before")
+		case !f.Identical:
 			words = p.Doubt("not as before")
 		}
 		_, _ = fmt.Fprintf(w, "  %s  %s\n", cli.Printable(f.Path), words)
