@@ -70,6 +70,9 @@ func (e *eraseStep) addPrompt(t *Txn) {
 // PromptOf returns the prompt of a transaction, or nil if it has none. It reads
 // no calls.
 func PromptOf(ctx context.Context, j journal.Journal, txn string) (*Prompt, error) {
+	if txn == "" {
+		return nil, nil // a query for it selects all transactions
+	}
 	t := newTxn(txn, nil)
 	q := journal.Query{Txn: txn, Kinds: []record.Kind{record.KindBegun, record.KindPrompted}}
 	var last int64
