@@ -150,12 +150,12 @@ func (tx *Txn) Commit(ctx context.Context) error {
 }
 
 // Revert reverts the transaction as how says. The zero Options revert all of it
-// and end it. If how names calls, it reverts only those, with their dependent
-// calls, and the transaction stays open. If how.By is empty, the session's
+// and end it. If how names calls or resources, it reverts only those, with what
+// depends on them, and the transaction stays open. If how.By is empty, the session's
 // principal is recorded. If the revert is not complete, the error is
 // ErrPartialRevert.
 func (tx *Txn) Revert(ctx context.Context, how revert.Options) (rep revert.Report, err error) {
-	whole := len(how.Calls) == 0
+	whole := len(how.Calls)+len(how.Resources) == 0
 	switch {
 	case whole && tx.managed:
 		return revert.Report{}, errManaged

@@ -270,7 +270,13 @@ func (t *Txn) revertRequested(c *Call) bool {
 	if t.End == record.KindCommitted {
 		since = max(since, t.ended)
 	}
-	return c.Reversal != nil && c.Reversal.byPerson() && c.Reversal.at > since
+	return c.Reversal != nil && c.Reversal.byPerson() && c.Reversal.at > since && !c.revertedAsAsked(since)
+}
+
+// revertedAsAsked reports whether each revert since a position of the journal
+// completed the resources that it was limited to.
+func (c *Call) revertedAsAsked(since int64) bool {
+	return !slices.ContainsFunc(c.attempts(), func(u *Reversal) bool { return u.at > since && !u.asAsked() })
 }
 
 // revertible reports whether a revert of the call can be tried. For other calls

@@ -66,6 +66,9 @@ func cannotRevert(c *revert.Call) bool {
 	case c.Reversal == nil || c.Reversal.Reverted == nil:
 		return len(c.Changes) == 0 && c.Class() == effect.Pure
 	}
+	if c.Reversal.Reverting.Part {
+		return c.RevertSummary() == "all"
+	}
 	return !slices.ContainsFunc(c.Reversal.Reverted.Results, func(r effect.Result) bool {
 		return !r.Outcome.Clean() && !strings.HasPrefix(r.Resource, "tool://")
 	})
