@@ -154,8 +154,12 @@ func (m revertMode) leaves(ctx context.Context, w Environment, c *Call) bool {
 	return needed && outcome != effect.Already || len(m.only.remaining(c)) < len(c.remaining())
 }
 
-// asAsked reports whether the revert was limited to some resources of the call,
-// and completed them.
-func (u *Reversal) asAsked() bool {
-	return u.Reverting.Part && u.Reverted != nil && RevertSummary(u.Reverted.Results) == "all"
+// revertedAsAsked reports whether each revert of the call since a position of the
+// journal was limited to some resources, and all of these are reverted.
+func (c *Call) revertedAsAsked(since int64) bool {
+	clean := c.cleared()
+	return !slices.ContainsFunc(c.attempts(), func(u *Reversal) bool {
+		left := func(s effect.Step) bool { return !clean[s.Change.Resource] }
+		return u.at > since && (!u.Reverting.Part || slices.ContainsFunc(u.Reverting.Steps, left))
+	})
 }

@@ -273,12 +273,6 @@ func (t *Txn) revertRequested(c *Call) bool {
 	return c.Reversal != nil && c.Reversal.byPerson() && c.Reversal.at > since && !c.revertedAsAsked(since)
 }
 
-// revertedAsAsked reports whether each revert since a position of the journal
-// completed the resources that it was limited to.
-func (c *Call) revertedAsAsked(since int64) bool {
-	return !slices.ContainsFunc(c.attempts(), func(u *Reversal) bool { return u.at > since && !u.asAsked() })
-}
-
 // revertible reports whether a revert of the call can be tried. For other calls
 // no attempt is recorded.
 func revertible(c *Call) bool { return c.Phase != PhaseErased && !c.unclear() }
