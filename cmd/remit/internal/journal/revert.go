@@ -229,7 +229,7 @@ func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *
 	if r.way != redoing && rep.Txn != "" {
 		again := []string{"revert", id}
 		for _, f := range r.files {
-			again = append(again, "--file", fileName(f))
+			again = append(again, "--file", fileFlag(f))
 		}
 		writeNextCommands(a.Style(), a.Out, rep, p.Hint(again...), func() bool { return r.over(id) })
 	}

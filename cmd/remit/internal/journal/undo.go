@@ -123,6 +123,15 @@ func fileResources(p *state.Workspace, paths []string) (out []string, err error)
 	return out, nil
 }
 
+// fileFlag returns a resource as --file takes it.
+func fileFlag(resource string) string {
+	r, err := perm.ParseResource(resource)
+	if err == nil && r.Facts().Root == "workspace" && r.Facts().Path != "" {
+		return r.Facts().Path
+	}
+	return resource
+}
+
 // ResolveTxns returns the transactions that an ID selects: itself, if it is the
 // ID of a transaction or a call, else those of the prompt with this ID, newest
 // first.
