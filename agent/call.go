@@ -22,7 +22,7 @@ func (s *Session) Call(ctx context.Context, name string, input any, opts ...Call
 	c := configured(opts)
 	// A call with an ID must be on the journal while it runs, and filters see
 	// outcomes before Call returns them.
-	tx, err := s.begin(ctx, !c.named && len(s.rt.services.Filters) == 0)
+	tx, err := s.begin(ctx, !c.named && len(s.rt.services.Filters) == 0, nil)
 	if err != nil {
 		return pipeline.NotBegun(ctx, tool.Request{Tool: name}, "", err)
 	}

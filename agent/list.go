@@ -33,7 +33,7 @@ func (s *Session) ToolsAfter(ctx context.Context, name string) iter.Seq2[tool.To
 
 // questions returns a pipeline for questions that call nothing.
 func (s *Session) questions() *pipeline.Pipeline {
-	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id), nil).line
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id), nil, nil).line
 }
 
 // Usage returns how to use the tools that Tools returns, for the system prompt

@@ -130,7 +130,7 @@ func (s *Session) above(other *Session) bool {
 // inside makes a nested transaction of tx.
 func (tx *Txn) inside(s *Session, nest string) *Txn {
 	rec := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(tx.ID())
-	return makeTxn(s, rec, s.roots, tx, nest)
+	return makeTxn(s, rec, s.roots, tx.prompt, tx, nest)
 }
 
 // commitNested makes the calls of a nested transaction part of the enclosing

@@ -160,7 +160,7 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	tx := newTxn(s, revert.NewRecorder(rt.journal, rt.services.Host, s.id).In(txn), s.roots)
+	tx := newTxn(s, revert.NewRecorder(rt.journal, rt.services.Host, s.id).In(txn), s.roots, t.Prompt)
 	for _, c := range t.Calls {
 		if c.Started != nil {
 			tx.counts.seq = max(tx.counts.seq, c.Started.Sequence)

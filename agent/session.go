@@ -52,19 +52,30 @@ func (s *Session) Principal() perm.Principal { return s.principal.Clone() }
 
 // Begin begins a transaction, which the caller must Commit or Revert. Otherwise
 // it stays open, with its claims, until a caller or an operator reverts it.
-func (s *Session) Begin(ctx context.Context) (*Txn, error) {
-	return s.begin(ctx, false)
-}
-
-func (s *Session) begin(ctx context.Context, late bool) (*Txn, error) {
-	if err := cmp.Or(s.rt.open(), s.CheckValid(ctx)); err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
+func (s *Session) Begin(ctx context.Context, opts ...TxnOption) (*Txn, error) {
+	var c txnConfig
+	for _, o := range opts {
+		o(&c)
 	}
-	rec, err := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).Begin(ctx, host.NewID(s.rt.services.Host, "t_"), late)
+	if c.prompt == nil {
+		return s.begin(ctx, false, nil)
+	}
+	p, err := c.prompt.recorded()
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	tx := newTxn(s, rec, s.roots)
+	return s.begin(ctx, false, &p)
+}
+
+func (s *Session) begin(ctx context.Context, late bool, p *revert.Prompt) (*Txn, error) {
+	if err := cmp.Or(s.rt.open(), s.CheckValid(ctx)); err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	rec, err := s.beginRecord(ctx, host.NewID(s.rt.services.Host, "t_"), late, p)
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	tx := newTxn(s, rec, s.roots, p)
 	s.rt.live.add(tx)
 	return tx, nil
 }
@@ -167,12 +178,16 @@ func (s *Session) MayRevert(ctx context.Context, c revert.Call, asking bool) err
 	if c.Session != s.id {
 		return fmt.Errorf("call %s is of another session", c.Ref.Call)
 	}
+	prompt, err := revert.PromptOf(ctx, s.rt.journal, c.Ref.Txn)
+	if err != nil {
+		return err
+	}
 	counts := &txnFacts{session: s, txn: c.Ref.Txn}
 	if c.Started != nil {
 		counts.seq = c.Started.Sequence
 	}
 	return pipeline.New(pipeline.Config{
-		Services: s.rt.services, Tools: s.tools, Principal: s.principal, Client: s.client,
+		Services: s.rt.services, Tools: s.tools, Principal: s.principal, Client: s.client, Prompt: promptFacts(prompt),
 		Recorder: revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(c.Ref.Txn), Facts: counts, Memory: approvalStore{s}, Limits: s.limits,
 	}).MayRevert(ctx, c, asking)
 }
@@ -206,7 +221,7 @@ func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(t.ID), nil).line.Outcome(c), nil
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(t.ID), nil, t.Prompt).line.Outcome(c), nil
 }
 
 // FindTxn returns the transaction of this session that an ID identifies: its

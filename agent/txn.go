@@ -21,6 +21,7 @@ import (
 // concurrent use. Ending it waits for the calls in flight.
 type Txn struct {
 	s       *Session
+	prompt  *revert.Prompt // nil: none
 	rec     revert.Recorder
 	line    *pipeline.Pipeline
 	lock    *txnLock
@@ -36,19 +37,19 @@ type Txn struct {
 	nest  string     // ID as a nested transaction
 }
 
-func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root) *Txn {
-	return makeTxn(s, rec, open, nil, "")
+func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, p *revert.Prompt) *Txn {
+	return makeTxn(s, rec, open, p, nil, "")
 }
 
-func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, up *Txn, nest string) *Txn {
+func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, p *revert.Prompt, up *Txn, nest string) *Txn {
 	rec = rec.Watched(s.state.counters.records)
-	tx := &Txn{s: s, rec: rec, lock: newTxnLock(s.rt.services.Host), counts: &txnFacts{session: s, txn: rec.Txn()}, up: up, nest: nest}
+	tx := &Txn{s: s, prompt: p, rec: rec, lock: newTxnLock(s.rt.services.Host), counts: &txnFacts{session: s, txn: rec.Txn()}, up: up, nest: nest}
 	var beside *pipeline.Pipeline
 	if up != nil {
 		beside, tx.counts.up = up.line, up.counts
 	}
 	tx.line = pipeline.New(pipeline.Config{
-		Services: s.rt.services, Tools: s.tools, Grant: s.state.grant, Principal: s.principal, Client: s.client, Recorder: rec, Roots: open,
+		Services: s.rt.services, Tools: s.tools, Grant: s.state.grant, Principal: s.principal, Client: s.client, Prompt: promptFacts(p), Recorder: rec, Roots: open,
 		ResourceView: s.rt.resourceView(open), Facts: tx.counts, Memory: approvalStore{s}, Properties: &s.state.properties, Limits: s.limits, Nest: nest, Beside: beside,
 	})
 	return tx
@@ -149,12 +150,12 @@ func (tx *Txn) Commit(ctx context.Context) error {
 }
 
 // Revert reverts the transaction as how says. The zero Options revert all of it
-// and end it. If how names calls, it reverts only those, with their dependent
-// calls, and the transaction stays open. If how.By is empty, the session's
+// and end it. If how names calls or resources, it reverts only those, with what
+// depends on them, and the transaction stays open. If how.By is empty, the session's
 // principal is recorded. If the revert is not complete, the error is
 // ErrPartialRevert.
 func (tx *Txn) Revert(ctx context.Context, how revert.Options) (rep revert.Report, err error) {
-	whole := len(how.Calls) == 0
+	whole := len(how.Calls)+len(how.Resources) == 0
 	switch {
 	case whole && tx.managed:
 		return revert.Report{}, errManaged

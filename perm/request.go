@@ -157,7 +157,16 @@ type CallFacts struct {
 	Declared    bool            `json:"declared"`     // false: the tool declared no effect class, so it is a pivot
 	Batch       BatchFacts      `json:"batch"`
 	Script      *ScriptFacts    `json:"script,omitempty"` // for a tool whose calls run a script
+	Prompt      *PromptFacts    `json:"prompt,omitempty"` // for a call that follows a prompt of a coding agent
 	URLs        []URLFacts      `json:"urls,omitzero"`    // URLs in the arguments, those that are not user-provided first; nil: unknown
+}
+
+// PromptFacts is the prompt that a call of a coding agent follows. The client
+// vouches for it.
+type PromptFacts struct {
+	Client string `json:"client"`
+	ID     string `json:"id"`   // the client's ID of the prompt
+	Text   string `json:"text"` // its first words; empty: unknown, or erased
 }
 
 // URLFacts is a URL in the arguments of a call. It is user-provided if the user

@@ -176,7 +176,7 @@ func (t *Txn) abandon(link string) {
 // that a person named. It reverts nothing: only the recorded folders tell the
 // outcome of its calls in flight.
 func (r *Reverter) endElsewhere(ctx context.Context, t *Txn, how Options) (items []ResourceResult, err error) {
-	if len(how.Calls) > 0 {
+	if how.limited() {
 		return nil, fmt.Errorf("transaction %s has not ended; in another folder only the whole transaction can be reverted: %w", t.ID, ErrNotEnded)
 	}
 	if t, err = r.adopt(ctx, t); err != nil {

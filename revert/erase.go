@@ -52,7 +52,7 @@ func (r *Reverter) Erase(ctx context.Context, call string, b record.Erased) (Era
 		if err := r.eraseCall(ctx, e, t, c); err != nil {
 			return out, err
 		}
-		out.Records += len(e.calls)
+		out.Records += len(e.calls) - e.words
 		refs = append(refs, e.refs...)
 		if t, c, err = LoadCall(ctx, r.Journal, call); err != nil {
 			return out, err
@@ -87,6 +87,7 @@ func (r *Reverter) eraseCall(ctx context.Context, e *eraseStep, t *Txn, c *Call)
 	}
 	e.addCall(t, c)
 	e.addStates(c)
+	e.addPrompt(t)
 	return r.writeErased(ctx, e, t.Session, []string{t.ID}, g)
 }
 
@@ -116,6 +117,7 @@ type eraseStep struct {
 	session        string // session of the records; empty: the writer's session
 	lines          []CallRecord
 	calls          []string
+	words          int // number of calls that are the words of a prompt
 	refs           []effect.BlobRef
 }
 

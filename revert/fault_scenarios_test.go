@@ -78,6 +78,7 @@ func revertScenarios() []scenario {
 	}
 	all, forced := revert.Options{}, revert.Options{Force: true, By: "kim"}
 	cascade := revert.Options{Cascade: true}
+	one := revert.Options{Resources: []string{"a"}}
 	others := each(revertRequest("top", all), revertRequest("middle", all))
 	second := func(do func(revert.Options) request) request {
 		return func(ctx context.Context, l *testEnv) reply {
@@ -87,6 +88,12 @@ func revertScenarios() []scenario {
 	return []scenario{
 		{name: "undo", prepare: committed, do: revertRequest("t", all)},
 		{name: "undo of a call", prepare: committed, do: revertRequest("second", all)},
+		{name: "undo of a resource", prepare: committed, do: revertRequest("t", one)},
+		{name: "undo of the rest", prepare: func(l *testEnv) {
+			committed(l)
+			require.NoError(l.t, revertRequest("t", one)(l.t.Context(), l).err)
+		}, do: revertRequest("t", all)},
+		{name: "undo of a resource that another process began", prepare: begun(revertRequest("t", one), 6), do: revertRequest("t", one)},
 		{name: "undo by force", prepare: foreign, do: revertRequest("t", forced)},
 		// A dependent call that was included is not requested again.
 		{name: "undo of several", prepare: stacked, do: revertRequest("t", cascade), finish: others},
@@ -105,6 +112,7 @@ func revertScenarios() []scenario {
 		{name: "preview by force", prepare: foreign, do: preview("t", forced)},
 		{name: "abort", alive: true, prepare: opened, do: aborted(all), then: revertRequest("t", all)},
 		{name: "abort of a call", alive: true, prepare: opened, do: second(aborted), then: adopt(second(aborted))},
+		{name: "abort of a resource", alive: true, prepare: opened, do: aborted(one), then: adopt(aborted(one))},
 		{name: "abort of what is held", alive: true, prepare: holding, do: aborted(all), then: revertRequest("t", all)},
 		{name: "abort of a held call", alive: true, prepare: holding, do: second(aborted), then: adopt(second(aborted))},
 		{name: "back to a savepoint before what is held", alive: true, prepare: holding, do: toSavepoint, then: adopt(toSavepoint)},
@@ -131,6 +139,11 @@ func redoings() []scenario {
 	}
 	return []scenario{
 		{name: "redo", prepare: undone, do: redo("t")},
+		{name: "redo of a resource", prepare: func(l *testEnv) {
+			l.ids["t"] = l.worked()
+			_, err := l.reverter.Revert(l.t.Context(), l.ids["t"], revert.Options{Resources: []string{"a"}})
+			require.NoError(l.t, err)
+		}, do: redo("t")},
 		{name: "redo of one undo", prepare: undone, do: redo("undo")},
 		{name: "redo that went wrong half-way", prepare: func(l *testEnv) {
 			undone(l)

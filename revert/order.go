@@ -12,7 +12,10 @@ import (
 type dependencyGraph map[*Call]map[*Call]bool
 
 // dependenciesOf builds the graph from the changes of calls.
-func dependenciesOf(calls []*Call) dependencyGraph {
+func dependenciesOf(calls []*Call) dependencyGraph { return dependenciesIn(calls, nil) }
+
+// dependenciesIn is dependenciesOf for the changes that a filter selects.
+func dependenciesIn(calls []*Call, only *resourceFilter) dependencyGraph {
 	type touch struct {
 		call *Call
 		at   int64
@@ -20,6 +23,9 @@ func dependenciesOf(calls []*Call) dependencyGraph {
 	touched := map[string][]touch{}
 	for _, c := range calls {
 		for i, ch := range c.Changes {
+			if !only.selects(ch.Resource) {
+				continue
+			}
 			touched[ch.Resource] = append(touched[ch.Resource], touch{c, c.at[i]})
 		}
 	}

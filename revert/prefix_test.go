@@ -73,6 +73,12 @@ func mixed(l *testEnv, r *rand.Rand) {
 		l.must(revert.NewRecorder(l.journal, l.host, "s_1"), revert.Write{Records: []revert.CallRecord{{Txn: txn.ID, Call: txn.Calls[0].Ref.Call, Body: said}}})
 		call := txn.Calls[r.IntN(len(txn.Calls))].Ref.Call
 		how := revert.Options{Cascade: r.IntN(3) == 0, Calls: []string{call}}
+		switch r.IntN(6) {
+		case 0:
+			how.Resources = []string{some()}
+		case 1:
+			how.Calls, how.Resources = nil, []string{some(), some()}
+		}
 		if r.IntN(4) == 0 { // another program changed something, so a part remains
 			l.values.values["a"] = "theirs"
 		}

@@ -37,12 +37,12 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report,
 		return Report{}, err
 	}
 	m := how.mode("revert")
-	m.upon = s.upon
+	m.upon, m.only = s.upon, s.only
 	m = m.begun()
 	rep := Report{Txn: t.ID, State: t.State(), Items: []ResourceResult{}, Dependents: s.dependents(t, how)}
 	if t.End == "" {
 		for _, c := range t.HeldCalls() {
-			if !c.HasEffects() && (len(how.Calls) == 0 || slices.Contains(how.Calls, c.Ref.Call)) {
+			if !c.HasEffects() && how.drops(c) {
 				rep.Items = append(rep.Items, c.droppedItem())
 			}
 		}
@@ -54,7 +54,7 @@ func (r *Reverter) Preview(ctx context.Context, id string, how Options) (Report,
 			continue
 		}
 		if c.unclear() {
-			rep.add(t, c, freeze(c, m.frozen)...)
+			rep.add(t, c, m.only.results(freeze(c, m.frozen))...)
 			continue
 		}
 		if results := m.refused(ctx, c, false); results != nil {
@@ -88,8 +88,10 @@ func (r *Reverter) preview(ctx context.Context, calls []*Call, m revertMode, t *
 	}
 	var made []positionedChange
 	for _, c := range calls {
-		rep.add(t, c, c.predictOutside(ctx, w)...)
-		for _, ch := range c.remaining() {
+		if !m.leaves(ctx, w, c) {
+			rep.add(t, c, c.predictOutside(ctx, w)...)
+		}
+		for _, ch := range m.only.remaining(c) {
 			made = append(made, positionedChange{ch, c, c.at[ch.N-1]})
 		}
 	}

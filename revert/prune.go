@@ -90,7 +90,8 @@ func (r *Reverter) prunable(ctx context.Context, id string, limit int64, out *Pr
 
 // hasRecords reports whether the transaction has records to erase.
 func (t *Txn) hasRecords() bool {
-	return slices.ContainsFunc(t.Calls, (*Call).hasRevertRecords)
+	words := t.Prompt != nil && t.Prompt.record != "" && !t.Prompt.Erased
+	return words || slices.ContainsFunc(t.Calls, (*Call).hasRevertRecords)
 }
 
 // keepReason returns why a transaction cannot be pruned: it ended too late, or it

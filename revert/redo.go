@@ -365,6 +365,9 @@ func (c *Call) attempts() []*Reversal {
 	return append(slices.Clone(c.earlier), c.Reversal)
 }
 
+// Remaining returns the changes of the call that are not reverted.
+func (c *Call) Remaining() []effect.Change { return c.remaining() }
+
 // remaining returns the changes that no attempt has reverted yet. Later changes
 // of the others do not concern the call: calls below it may be reverted as
 // well.

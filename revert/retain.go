@@ -250,7 +250,7 @@ func (b *batch) erase(ctx context.Context, e *eraseStep, parts []part) error {
 			}
 		}
 	}
-	b.out.Calls += len(e.calls)
+	b.out.Calls += len(e.calls) - e.words
 	for _, ref := range e.refs {
 		b.out.Content += ref.Size
 	}
@@ -260,6 +260,7 @@ func (b *batch) erase(ctx context.Context, e *eraseStep, parts []part) error {
 func (p part) addTo(e *eraseStep) {
 	e.cause, e.session = eraseRetention, p.first.Session
 	for _, id := range p.ids {
+		e.addPrompt(p.group[id])
 		for _, c := range p.group[id].Calls {
 			if c.hasRevertRecords() {
 				e.addCall(p.group[id], c)

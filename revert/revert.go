@@ -19,6 +19,11 @@ type Options struct {
 	// Calls are the only calls to revert, with their dependent calls in the
 	// same transaction. Empty: all.
 	Calls []string
+	// Resources are the only resources to revert, with everything below them
+	// and what they cannot be reverted without: a folder around them that a
+	// call removed, and the other end of a move. Other effects of the calls
+	// stay, also those that a tool's own Revert reverts. Empty: all.
+	Resources []string
 	// Cascade also reverts dependent calls of other ended transactions. Without
 	// it their changes are conflicts that name them.
 	Cascade bool
@@ -93,7 +98,7 @@ func (m revertMode) refused(ctx context.Context, c *Call, asking bool) []effect.
 	}
 	var out []effect.Result
 	told := map[string]bool{} // by resource: a call can have changed many thousands
-	for _, ch := range c.remaining() {
+	for _, ch := range m.only.remaining(c) {
 		if !told[ch.Resource] {
 			told[ch.Resource] = true
 			out = append(out, effect.Result{Resource: ch.Resource, Outcome: effect.Failed, Why: err.Error()})
@@ -114,8 +119,8 @@ func (m revertMode) refused(ctx context.Context, c *Call, asking bool) []effect.
 // reverts the rest. Repeating it does nothing twice. The ID of an unfinished
 // revert transaction identifies the transaction that it reverts. If another
 // goroutine or a living process, including this one, works on the transaction,
-// the error is ErrBusy; the owner uses Abort. If only some calls of an open
-// transaction are reverted, it stays open.
+// the error is ErrBusy; the owner uses Abort. If how limits the revert
+// of an open transaction to calls or resources, it stays open.
 //
 // ctx ends the work between two calls. A call that has begun is completed.
 func (r *Reverter) Revert(ctx context.Context, id string, how Options) (Report, error) {
@@ -185,7 +190,7 @@ func (r *Reverter) find(ctx context.Context, id string, how Options, load func(c
 	switch {
 	case about == "":
 		return t, how, nil
-	case t.End != "" || len(how.Calls) > 0:
+	case t.End != "" || how.limited():
 		return nil, how, fmt.Errorf("transaction %s worked on %s: %w", t.ID, about, ErrIsRevertTxn)
 	}
 	of, err := r.Load(ctx, about)
@@ -212,6 +217,7 @@ func (r *Reverter) revertTxn(ctx context.Context, t *Txn, how Options) (Report, 
 		return Report{Txn: t.ID}, err
 	}
 	m := how.mode("revert")
+	m.only = s.only
 	if link.Txn() == "" {
 		if items := m.allRefused(ctx, s.calls); len(items) > 0 || len(s.calls) == 0 { // nothing is reverted, and the journal records nothing
 			return r.unchanged(ctx, t, append([]ResourceResult{}, items...))
@@ -235,7 +241,7 @@ func (r *Reverter) revertTxn(ctx context.Context, t *Txn, how Options) (Report, 
 	if err != nil {
 		return rep, err
 	}
-	m.upon = s.upon
+	m.upon, m.only = s.upon, s.only
 	if rep.Items, err = r.revertCalls(ctx, link, s.calls, m); err != nil {
 		return rep, err // the link stays unfinished, and the next attempt continues it
 	}
@@ -334,7 +340,7 @@ func (r *Reverter) revertCalls(ctx context.Context, rec Recorder, calls []*Call,
 		if c.Phase == PhaseErased {
 			results = []effect.Result{c.erasedResult()}
 		} else if c.unclear() {
-			results = freeze(c, m.frozen)
+			results = m.only.results(freeze(c, m.frozen))
 		} else if results = m.refused(ctx, c, true); len(results) > 0 {
 			steps = nil // none of it has begun
 		} else if results, steps, err = r.revertOneCall(ctx, w, rec, c, m); err != nil {

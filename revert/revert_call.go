@@ -25,6 +25,7 @@ type revertMode struct {
 	kept   map[string]string          // by resource: the call handled before that did not reach its version there, in words
 	gone   map[string]string          // by resource: the same, for resources that the call had removed
 	permit func(ctx context.Context, c Call, asking bool) error
+	only   *resourceFilter // nil: every resource
 }
 
 // dependentNote describes a dependent call of a resource. If the call ran in another
@@ -98,17 +99,25 @@ func (r *Reverter) revertOneCall(ctx context.Context, w Environment, rec Recorde
 	if c.Reversal != nil && c.Reversal.Reverted == nil && c.Reversal.Txn == rec.Txn() {
 		undo = c.Reversal.Call // a repeated attempt keeps its ID
 	}
-	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: m.cause, By: m.by, Steps: steps}
+	part := m.leaves(ctx, w, c)
+	reverting := &record.Reverting{Of: c.Ref, Key: key, Cause: m.cause, By: m.by, Part: part, Steps: steps}
 	//mutant:order
 	if err := r.writeReverting(ctx, rec, undo, reverting, blobs); err != nil {
 		return nil, nil, err
 	}
-	results := r.revertOutside(ctx, w, rec, c, undo, key)
+	var results []effect.Result
+	if !part {
+		results = r.revertOutside(ctx, w, rec, c, undo, key)
+	}
 	applied := r.applySteps(ctx, w, reverting.Steps)
-	states := r.states(w, c, reverting.Steps, applied)
-	results, lines := w.verifyReversal(ctx, c, undo, append(results, applied...))
-	lines = append(lines, states...)
-	end := &record.Reverted{Of: c.Ref, Results: results, Complete: RevertSummary(results) == "all"}
+	lines := r.states(w, c, reverting.Steps, applied)
+	results = append(results, applied...)
+	if !part { // otherwise Verify finds the rest
+		var found []CallRecord
+		results, found = w.verifyReversal(ctx, c, undo, results)
+		lines = append(found, lines...)
+	}
+	end := &record.Reverted{Of: c.Ref, Results: results, Complete: !part && RevertSummary(results) == "all"}
 	// Reverted is durable before the caller learns it: a report must not say
 	// more than recovery can find.
 	//mutant:barrier
@@ -182,12 +191,12 @@ func (r *Reverter) prepare(ctx context.Context, w Environment, c *Call, m revert
 	if err == nil {
 		var steps []effect.Step
 		var blobs []journal.Blob
-		if steps, blobs, err = r.plan(ctx, w, c.remaining(), m, r.Journal); err == nil {
+		if steps, blobs, err = r.plan(ctx, w, m.only.remaining(c), m, r.Journal); err == nil {
 			return steps, blobs
 		}
 	}
 	steps := []effect.Step{}
-	for _, ch := range c.remaining() {
+	for _, ch := range m.only.remaining(c) {
 		steps = append(steps, effect.Step{
 			Of: []int{ch.N}, Plan: effect.Failed, Change: effect.Change{Scheme: ch.Scheme, Resource: ch.Resource}, Why: err.Error(),
 		})

@@ -73,7 +73,7 @@ func (w Environment) waitIdle(ctx context.Context, c *Call) error {
 func RevertKey(key string) string { return string(canon.Sum("remit/revert-key/v1", []byte(key))) }
 
 // Abort reverts and ends an open transaction that this opening of the journal
-// owns. If only some of its calls are reverted, it stays open. The caller makes
+// owns. If how limits the revert to calls or resources, it stays open. The caller makes
 // sure that none of its calls is running.
 func (r *Reverter) Abort(ctx context.Context, id string, how Options) (Report, error) {
 	t, how, err := r.find(ctx, id, how, r.loadAll)
@@ -180,14 +180,8 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Options) (Report, erro
 	if err := r.settleCalls(ctx, rec, t); err != nil {
 		return Report{Txn: t.ID}, err
 	}
-	if len(how.Calls) > 0 {
-		unnamed := func(c *Call) bool { return !slices.Contains(how.Calls, c.Ref.Call) }
-		dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.HeldCalls(), unnamed), how.drop("revert"))
-		if err != nil {
-			return Report{Txn: t.ID, Items: dropped}, err
-		}
-		items, err := r.revertCalls(ctx, rec, t.only(how.Calls), how.mode("revert"))
-		return Report{Txn: t.ID, State: TxnOpen, Items: append(dropped, items...)}, err
+	if how.limited() {
+		return r.revertPart(ctx, t, how)
 	}
 	// Aborting needs no barrier of its own: the first Reverting record makes it
 	// durable, and without one nothing was done.
@@ -212,6 +206,29 @@ func (r *Reverter) abort(ctx context.Context, t *Txn, how Options) (Report, erro
 		return Report{Txn: t.ID, Items: items}, err
 	}
 	return rep, nil
+}
+
+// revertPart reverts calls or resources of an open transaction, which stays
+// open.
+func (r *Reverter) revertPart(ctx context.Context, t *Txn, how Options) (Report, error) {
+	stays := func(c *Call) bool { return !how.drops(c) }
+	dropped, err := r.drop(ctx, t, slices.DeleteFunc(t.HeldCalls(), stays), how.drop("revert"))
+	if err != nil {
+		return Report{Txn: t.ID, Items: dropped}, err
+	}
+	m, calls := how.mode("revert"), t.EffectiveCalls()
+	if len(how.Calls) > 0 {
+		calls = t.only(how.Calls)
+	}
+	m.only = how.filter()
+	items, err := r.revertCalls(ctx, r.recorder(t).In(t.ID), m.only.within(calls), m)
+	return Report{Txn: t.ID, State: TxnOpen, Items: append(dropped, items...)}, err
+}
+
+// drops reports whether the revert drops a held call. A held call has changed
+// no resource.
+func (u Options) drops(c *Call) bool {
+	return len(u.Resources) == 0 && (len(u.Calls) == 0 || slices.Contains(u.Calls, c.Ref.Call))
 }
 
 // unclear reports whether the effect of the call cannot be determined. The

@@ -19,6 +19,7 @@ type scope struct {
 	txns  map[string]*Txn            // of the calls
 	upon  map[string][]dependentNote // by resource: dependent calls that stay
 	stay  []*Call                    // the dependent calls that stay
+	only  *resourceFilter            // nil: every resource
 }
 
 // dependents returns the dependent calls that the caller did not name.
@@ -69,15 +70,19 @@ func (t *Txn) only(ids []string) []*Call {
 // begun, it includes only transactions that name the link. It looks only at what
 // is new since the look that seen is of.
 func (r *Reverter) scope(ctx context.Context, t *Txn, how Options, link *Recorder, seen *seenChanges) (scope, error) {
-	s := scope{calls: t.EffectiveCalls(), txns: map[string]*Txn{t.ID: t}, upon: map[string][]dependentNote{}}
+	s := scope{calls: t.EffectiveCalls(), txns: map[string]*Txn{t.ID: t}, upon: map[string][]dependentNote{}, only: how.filter()}
 	if len(how.Calls) > 0 {
 		s.calls = t.only(how.Calls)
 	}
+	s.calls = s.only.within(s.calls)
 	others, err := r.othersOn(ctx, t, s.calls, how.Cascade, seen)
 	if err != nil {
 		return s, err
 	}
-	over := dependenciesOf(slices.Concat(s.calls, others.calls))
+	if how.Cascade {
+		s.only.within(slices.Concat(s.calls, others.calls))
+	}
+	over := dependenciesIn(slices.Concat(s.calls, others.calls), s.only)
 	in := map[*Call]bool{}
 	for _, c := range s.calls {
 		in[c] = true

@@ -200,6 +200,7 @@ type Txn struct {
 	Reverts     string   // set: a revert transaction
 	AlsoReverts []string // with Reverts: further transactions with calls that it reverts
 	Redoes      string   // set: a redo transaction
+	Prompt      *Prompt  // the prompt that its calls follow; nil: none
 	Only        string   // with Redoes: the revert transaction to redo, if it is not all of them
 	Calls       []*Call
 	Savepoints  []Savepoint
@@ -269,7 +270,7 @@ func (t *Txn) revertRequested(c *Call) bool {
 	if t.End == record.KindCommitted {
 		since = max(since, t.ended)
 	}
-	return c.Reversal != nil && c.Reversal.byPerson() && c.Reversal.at > since
+	return c.Reversal != nil && c.Reversal.byPerson() && c.Reversal.at > since && !c.revertedAsAsked(since)
 }
 
 // revertible reports whether a revert of the call can be tried. For other calls
@@ -317,13 +318,19 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 		if t.Reverts+t.Redoes != "" {
 			t.Named = begun.Roots
 		}
+		if p := begun.Prompt; p != nil {
+			t.Prompt = &Prompt{Client: p.Client, ID: p.ID}
+		}
 		return nil
 	}
 	if t.Owner == "" {
 		return fmt.Errorf("%s before transaction %s began", r.Kind, t.ID)
 	}
-	if b, ok := r.Body.(*record.State); ok {
+	switch b := r.Body.(type) {
+	case *record.State:
 		return t.applyState(r, b)
+	case *record.Prompted:
+		return t.applyPrompted(r, b)
 	}
 	if t.End != "" && r.Kind != record.KindRevertedBy && r.Kind != record.KindAnswered && r.Kind != record.KindDecided && r.Kind != record.KindErased && r.Kind != record.KindFeedback {
 		return fmt.Errorf("%s after transaction %s ended", r.Kind, t.ID)

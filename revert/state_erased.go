@@ -28,6 +28,10 @@ func (t *Txn) applyGone(e record.Entry) error {
 			t.Calls = append(t.Calls, c)
 			t.byID[h.Call] = c
 		}
+	case record.KindPrompted:
+		if t.Prompt != nil {
+			t.Prompt.record, t.Prompt.Erased = h.Call, true
+		}
 	case record.KindReverting:
 		t.reversals[h.Call] = &Reversal{}
 	case record.KindDone, record.KindFailed:

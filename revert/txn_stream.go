@@ -27,14 +27,7 @@ type stream struct {
 // record that has a barrier, with the end of the transaction, or by Flush.
 // Records before that are delayed too, so other processes do not see them.
 func (r Recorder) Begin(ctx context.Context, txn string, late bool) (Recorder, error) {
-	owner := r.journal.Owner()
-	r = r.In(txn)
-	r.stream = &stream{}
-	if late {
-		r.stream.lock = host.NewLock(r.host, "journal.begin")
-	}
-	// No barrier: the first durable record of the transaction includes it.
-	return r, r.Write(ctx, Write{Records: []CallRecord{{Body: &record.Begun{Owner: owner}}}, Take: journal.OwnerChange{To: journal.Ownership{Txn: txn, Owner: owner}}})
+	return r.begin(ctx, txn, late, nil)
 }
 
 // Commit writes that the transaction has ended and that its effects stay.
@@ -81,7 +74,7 @@ func onlyReads(w Write) bool {
 	}
 	for _, l := range w.Records {
 		switch b := l.Body.(type) {
-		case *record.Begun, *record.Invalid, *record.Done, *record.Failed, *record.Verified, *record.Committed:
+		case *record.Begun, *record.Prompted, *record.Invalid, *record.Done, *record.Failed, *record.Verified, *record.Committed:
 		case *record.Started:
 			if b.Class != effect.Pure || b.Approval != nil { // a used approval stays used
 				return false

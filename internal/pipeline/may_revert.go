@@ -86,7 +86,7 @@ func (l *Pipeline) decideRevert(ctx context.Context, a admitted, c revert.Call, 
 		Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: l.p.Facts.Txn(), Tool: facts,
 		Call: perm.CallFacts{
 			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)), EffectClass: string(a.class), Declared: c.Started.Declared,
-			Batch: perm.BatchFacts{Count: 1},
+			Batch: perm.BatchFacts{Count: 1}, Prompt: l.prompt(),
 		},
 		Access:  perm.AccessFacts{Action: access.Action, Resource: r.Facts(), Method: access.Method},
 		Purpose: perm.PurposeRevert, Time: l.p.Host.Now(),

@@ -252,11 +252,20 @@ func (l *Pipeline) requestFor(a admitted, access perm.ResourceAccess, facts perm
 		Tool: a.tool.Facts(),
 		Call: perm.CallFacts{
 			ID: a.id, Args: args,
-			EffectClass: string(a.class), Declared: s.EffectClass != "", Batch: batch, Script: a.script,
+			EffectClass: string(a.class), Declared: s.EffectClass != "", Batch: batch, Script: a.script, Prompt: l.prompt(),
 		},
 		Access:  perm.AccessFacts{Action: access.Action, Resource: facts, Method: access.Method, Dynamic: dynamic, Git: a.git[access.Resource]},
 		Purpose: purpose, Changes: a.program, Time: l.p.Host.Now(),
 	}
+}
+
+// prompt returns what a policy sees of the prompt.
+func (l *Pipeline) prompt() *perm.PromptFacts {
+	if l.p.Prompt == nil || l.readsOnly() {
+		return l.p.Prompt
+	}
+	own := *l.p.Prompt
+	return &own
 }
 
 // readsOnly reports whether the engine says that it neither changes nor keeps

@@ -65,7 +65,8 @@ type Config struct {
 	Grant        grant.Grant          // grant of the session
 	Principal    perm.Principal
 	Client       perm.ClientFacts
-	Recorder     revert.Recorder // of the transaction
+	Prompt       *perm.PromptFacts // prompt that the calls follow; nil: none
+	Recorder     revert.Recorder   // of the transaction
 	Roots        map[string]disk.Root
 	ResourceView func(accesses []perm.ResourceAccess, changes []effect.Change) verify.ResourceView // nil: none
 	Facts        CounterStore

@@ -53,7 +53,7 @@ quiet if input.session.id == "a"
 func conditions() []string {
 	return []string{
 		`input.access.action == "read"`, `access.resource.root == "workspace"`, `input["tool"].name == "a"`,
-		`input.call.args.n == 1`, `input.call.args.n > 1`, `input.call.args.deep.x == 1`, `input.call.args == {}`, `not input.call.args.n`,
+		`input.call.args.n == 1`, `input.call.prompt.text == "a"`, `not input.call.prompt`, `input.call.args.n > 1`, `input.call.args.deep.x == 1`, `input.call.args == {}`, `not input.call.args.n`,
 		`input.call.args[input.tool.name] == 1`, `input.call.args.list[0] == 1`, `input.call.args.list[_] == 2`, `input.call.args.n == null`,
 		`object.get(input.call.args, "n", 5) == 5`, `object.get(input, ["call", "args", "n"], 0) == 1`, `json.marshal(input.call.args.n) == "1.0"`,
 		`first(input.call.args) == 1`, `is_string(input.call.args)`, `{ walk(input.call.args, [path, v]); v == 1; path[0] == "deep" }`,
@@ -118,6 +118,7 @@ func randomRequest(rnd *rand.Rand) perm.Request {
 	r.Tool.Name, r.Tool.Version, r.Tool.Grade, r.Tool.Tags = pick("a", "b", "n"), pick("a", "b"), pick("ungraded", "compensable"), some()
 	r.Call.ID, r.Call.EffectClass, r.Call.Declared = pick("a", "b"), pick("pure", "pivot"), rnd.IntN(2) == 0
 	r.Call.Batch = perm.BatchFacts{Index: rnd.IntN(2), Count: 1 + rnd.IntN(2)}
+	r.Call.Prompt = []*perm.PromptFacts{nil, nil, {Client: "a", ID: "b", Text: pick("a", "n", "")}}[rnd.IntN(3)]
 	r.Call.Args = json.RawMessage(pick(`{}`, `{"n":1}`, `{"n":1.0}`, `{"n":2,"a":1}`, `{"n":null}`, ``, `null`, `"n"`, `{"n":2,"n":1}`, `{"deep":{"x":1}}`,
 		`{"list":[1,2],"deep":1}`, `{"n":{"deep":{"x":2}},"deep":{}}`, `{"n":"1"}`, `[1]`, ` { "n" : 1 , "list": [ 2 ] } `, `{"\u006e":1}`))
 	r.Access.Action = perm.Action(pick("read", "write"))

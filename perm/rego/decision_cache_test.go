@@ -178,6 +178,10 @@ func TestEveryTextIsChecked(t *testing.T) {
 			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 			spoil(v.Index(0), check, name)
 			v.SetZero()
+		case v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct && v.Type() != reflect.TypeFor[*perm.ScriptFacts](): // made of the checked arguments
+			v.Set(reflect.New(v.Type().Elem()))
+			spoil(v.Elem(), check, name)
+			v.SetZero()
 		case v.Kind() == reflect.String:
 			v.SetString("\xff")
 			check(name)

@@ -88,6 +88,8 @@ func callParts() []inputField {
 		number("call.batch.count", func(r *perm.Request) int { return r.Call.Batch.Count }),
 		optional(output, func(r *perm.Request) bool { return len(r.Output) > 0 }),
 		optional(raw("call.script", scriptOf), func(r *perm.Request) bool { return r.Call.Script != nil }),
+		optional(inputField{path: "call.prompt", term: (*document).prompt, key: promptKey},
+			func(r *perm.Request) bool { return r.Call.Prompt != nil }),
 		optional(inputField{path: "call.urls", term: (*document).urls, key: urlsKey},
 			func(r *perm.Request) bool { return r.Call.URLs != nil }),
 		{path: "changes", term: (*document).changes},

@@ -20,6 +20,7 @@ func (m ruleMaker) place() string {
 		"input.call.args.n", "input.call.args", "input.call.args.deep.x", "input.call.args.list[0]", "input.call.args.list", "input.call.args[\"n\"]",
 		"input.principal.roles", "input.principal.roles[0]", "input.session.labels", "input.tool.tags", "input.txn.calls", "input.output.exit",
 		"input.access.resource.segments", "input.access.resource.segments[1]", "input.principal.chain", "input.access.method", "input.purpose",
+		"input.call.prompt.text", "input.call.prompt.client", "input.call.prompt",
 	)
 }
 

@@ -74,6 +74,9 @@ func (c *requestCheck) tool(t *perm.ToolFacts) {
 func (c *requestCheck) call(f *perm.CallFacts) {
 	c.texts(f.ID, f.EffectClass)
 	c.json(f.Args)
+	if f.Prompt != nil {
+		c.texts(f.Prompt.Client, f.Prompt.ID, f.Prompt.Text)
+	}
 	for i := range f.URLs {
 		c.text(f.URLs[i].URL)
 	}

@@ -12,6 +12,7 @@ const (
 	KindLabelled     Kind = "labelled"      // the policy gave the session labels
 	KindUserProvided Kind = "user_provided" // the user named URLs
 	KindBegun        Kind = "begun"         // a transaction began
+	KindPrompted     Kind = "prompted"      // the first words of the prompt that the transaction belongs to
 	KindAdopted      Kind = "adopted"       // an abandoned transaction got a new owner
 	KindInvalid      Kind = "invalid"       // the runtime refused a call before the policy decided
 	KindDenied       Kind = "denied"        // a call was denied; its code did not start
@@ -49,7 +50,7 @@ const (
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
-		KindSession, KindDelegated, KindRevoked, KindRemembered, KindLabelled, KindUserProvided, KindBegun, KindAdopted,
+		KindSession, KindDelegated, KindRevoked, KindRemembered, KindLabelled, KindUserProvided, KindBegun, KindPrompted, KindAdopted,
 		KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindApproved,
 		KindChanged, KindPostVersions, KindRevertNote, KindState, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified,
 		KindSavepoint, KindNested, KindNestEnded, KindRevertedTo, KindReverting, KindReverted, KindCommitting,
@@ -61,7 +62,7 @@ func Kinds() []Kind {
 // Records that bind a session or a transaction, such as labels, always stay.
 func (k Kind) Erasable() bool {
 	switch k {
-	case KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindApproved,
+	case KindPrompted, KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindApproved,
 		KindChanged, KindPostVersions, KindRevertNote, KindState, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified,
 		KindReverting, KindReverted, KindFeedback:
 		return true

@@ -10,6 +10,7 @@ const maxProse = 16 << 10
 // Bytes that are not UTF-8 are written as %XX, and long texts are cut.
 type textBody interface{ prose() []*string }
 
+func (b *Prompted) prose() []*string { return []*string{&b.Text} }
 func (b *Invalid) prose() []*string  { return []*string{&b.Why} }
 func (b *Denied) prose() []*string   { return []*string{&b.Why} }
 func (b *Answered) prose() []*string { return []*string{&b.By, &b.Why} }

@@ -10,10 +10,13 @@ import (
 // Reverting is the write-ahead record of one revert of a call. Its header names
 // the revert call; Of names the call that it reverts.
 type Reverting struct {
-	Of    CallRef       `json:"of"`
-	Key   string        `json:"key"`          // revert key
-	Cause string        `json:"cause"`        // failed, verify_failed, savepoint, abort, revert, recovery, redo
-	By    string        `json:"by,omitempty"` // principal that asked: the named person, or the principal of the program; empty: the runtime
+	Of    CallRef `json:"of"`
+	Key   string  `json:"key"`          // revert key
+	Cause string  `json:"cause"`        // failed, verify_failed, savepoint, abort, revert, recovery, redo
+	By    string  `json:"by,omitempty"` // principal that asked: the named person, or the principal of the program; empty: the runtime
+	// Part is set if the revert was asked for some resources of the call only:
+	// those of Steps. The other effects of the call stay.
+	Part  bool          `json:"part,omitempty"`
 	Steps []effect.Step `json:"steps"`
 }
 

@@ -1,5 +1,11 @@
 package record
 
+import (
+	"time"
+
+	"github.com/remit-dev/remit/internal/host"
+)
+
 // Begun begins a transaction.
 type Begun struct {
 	Owner   string   `json:"owner"`
@@ -8,6 +14,29 @@ type Begun struct {
 	Redoes  string   `json:"redoes,omitempty"`  // the reverted transaction that this one redoes
 	Only    string   `json:"only,omitempty"`    // with redoes: redo only what this revert transaction reverted
 	Roots   []Root   `json:"roots,omitempty"`   // with reverts, redoes: the folders of the revert, if a person named others than the recorded ones
+	Prompt  *Prompt  `json:"prompt,omitempty"`  // the prompt that the calls of the transaction follow
+}
+
+// Prompt names one request of the user to a coding agent.
+type Prompt struct {
+	Client string `json:"client"`
+	ID     string `json:"id"` // the client's ID of the prompt
+}
+
+// Prompted has the first words of the prompt of a transaction. It is a record of
+// its own, so that an erasure can destroy the words and keep the transaction.
+// Its header names the record itself, and no call.
+type Prompted struct {
+	Text string `json:"text"`
+}
+
+// PromptID returns a new ID for the record of a prompt's words.
+func PromptID(h interface {
+	Now() time.Time
+	Random(p []byte)
+},
+) string {
+	return host.NewID(h, "p_")
 }
 
 // Adopted gives an abandoned transaction a new owner.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,51 +25,61 @@ func DiffCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON bool
 	cmd := &cobra.Command{
-		Use: "diff TXN | CALL | --last", Short: "Show what a transaction or a call changed, line by line",
+		Use: "diff [PROMPT | TXN | CALL]", Short: "Show what a prompt, a transaction or a call changed, line by line",
 		Long: "Shows each file before and after, as a patch for git apply. Names are relative to the workspace; those of another root\n" +
 			"begin with its name. Binary content is written for git apply, and as one line on a terminal. Folders, attributes and\n" +
 			"content over 4 MiB are named, and are not part of the patch. The patch shows what the call did, even if the files\n" +
 			"changed since. For a revert, it shows what the revert did. remit diff changes nothing.\n\n" +
 			"The content after a call comes from the file while it is still there, or from what replaced it under remit. If it is\n" +
 			"gone, the command says so and names the version. Effects outside files have no difference; the command lists such\n" +
-			"calls. --last selects what remit revert --last reverts: the newest transaction with something left of it.\n\n" +
+			"calls. Without an argument, it is what remit revert reverts: the newest transaction with something left of it.\n\n" +
 			"Exit codes: 2 usage, or an unknown transaction.",
-		Args: cli.WantIDs(0, 1, "the id of one transaction or call, or --last"),
+		Args: cli.WantIDs(0, 1, "the id of at most one prompt, transaction or call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if last == (len(args) == 1) {
+			if last && len(args) == 1 {
 				return cli.UsageProblem("name one transaction or call, or give --last")
 			}
+			last = len(args) == 0
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				id, over, err := target{strings.Join(args, ""), last, false}.find(cmd.Context(), rt)
-				if err == nil && id != "" {
-					err = p.CheckTxn(cmd.Context(), a, rt.Journal(), "diff", id)
+				ids := []string{id}
+				if err == nil && !last {
+					ids, err = ResolveTxns(cmd.Context(), rt.Journal(), id)
 				}
-				if err != nil {
-					return err
+				for _, id := range slices.Backward(ids) {
+					if err == nil {
+						err = writeDiff(cmd.Context(), a, rt, &p, id, over, asJSON)
+					}
 				}
-				d := diff.Diff{}
-				if id != "" {
-					d, err = rt.Diff(cmd.Context(), id)
-				}
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return diffJSON(cmd.Context(), a, d)
-				}
-				if err := diffPlain(cmd.Context(), a, d); err != nil {
-					return err
-				}
-				writePassed(a.Style(), a.Out, over, &p)
-				return writeInterrupted(cmd.Context(), a, rt, &p, d.Txn)
+				return err
 			})
 		},
 	}
 	state.AddFlags(cmd, &p)
 	state.AddRootFlag(cmd, &p)
-	cmd.Flags().BoolVar(&last, "last", false, "select the newest transaction with something to revert")
+	cmd.Flags().BoolVar(&last, "last", false, "select the newest transaction with something to revert (the default)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
+}
+
+func writeDiff(ctx context.Context, a *cli.App, rt *agent.Runtime, p *state.Workspace, id string, over []passedOver, asJSON bool) (err error) {
+	d := diff.Diff{}
+	if id != "" {
+		if err = p.CheckTxn(ctx, a, rt.Journal(), "diff", id); err == nil {
+			d, err = rt.Diff(ctx, id)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return diffJSON(ctx, a, d)
+	}
+	if err := diffPlain(ctx, a, d); err != nil {
+		return err
+	}
+	writePassed(a.Style(), a.Out, over, p)
+	return writeInterrupted(ctx, a, rt, p, d.Txn)
 }
 
 // fileName returns a resource as a patch names it.

@@ -19,16 +19,32 @@ import (
 // lastTxn returns the newest transaction with remaining effects, or an
 // abandoned one. It returns "" if there is none. It also returns the newer
 // calls of other transactions. A revert transaction has no effects of its own.
-func lastTxn(ctx context.Context, rt *agent.Runtime) (found string, over []passedOver, err error) {
+// It ignores the transactions of skip, a prompt that a running process still
+// follows, and, if there are resources, calls that changed none of them.
+func lastTxn(ctx context.Context, rt *agent.Runtime, skip map[string]bool, resources []string) (found string, over []passedOver, err error) {
 	stop, j := errors.New("found"), rt.Journal()
 	err = state.EachTxn(ctx, j, func(id string) error {
+		if skip[id] {
+			return nil
+		}
 		t, err := rt.Load(ctx, id)
 		if err != nil {
 			return err
 		}
-		is := t.Reverts+t.Redoes == "" && len(slices.DeleteFunc(t.EffectiveCalls(), cannotRevert))+len(t.HeldCalls()) > 0
-		if !is {
+		left := slices.DeleteFunc(t.EffectiveCalls(), func(c *revert.Call) bool { return cannotRevert(c) || !changesAny(c, resources) })
+		is := t.Reverts+t.Redoes == "" && len(left) > 0 || len(resources) == 0 && len(t.HeldCalls()) > 0
+		if is && t.Prompt != nil && t.End == "" {
+			alive, err := j.Alive(ctx, t.Owner)
+			if err != nil || alive {
+				over = append(over, passedOverCalls(t)...)
+				return err
+			}
+		}
+		if !is && len(resources) == 0 {
 			is, err = abandoned(ctx, j, t)
+		}
+		if skip[t.Reverts+t.Redoes] {
+			return err
 		}
 		if is && t.Reverts+t.Redoes != "" { // the user means its subject, if it worked in these folders
 			of, failed := rt.Load(ctx, t.Reverts+t.Redoes)
@@ -65,6 +81,9 @@ func cannotRevert(c *revert.Call) bool {
 		return false
 	case c.Reversal == nil || c.Reversal.Reverted == nil:
 		return len(c.Changes) == 0 && c.Class() == effect.Pure
+	}
+	if c.Reversal.Reverting.Part {
+		return c.RevertSummary() == "all"
 	}
 	return !slices.ContainsFunc(c.Reversal.Reverted.Results, func(r effect.Result) bool {
 		return !r.Outcome.Clean() && !strings.HasPrefix(r.Resource, "tool://")

@@ -1,10 +1,12 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,30 +20,37 @@ import (
 // LogCommand returns remit log.
 func LogCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
-	var asJSON bool
+	var asJSON, calls bool
 	var only string
 	var newest int
 	cmd := &cobra.Command{
-		Use: "log", Short: "List transactions and their calls, newest first",
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use: "log [PROMPT | TXN]", Short: "List prompts, and transactions with their calls, newest first",
+		Long: "Lists transactions, newest first. A prompt of a coding agent is one entry: its ID, its client, its first words, and how\n" +
+			"many calls followed it and which files they changed. --calls, or the ID of a prompt, lists these calls.",
+		Args: cli.WantIDs(0, 1, "the id of at most one prompt or transaction"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && only != "" {
+				return cli.UsageProblem("give the id, or --txn, and not both")
+			}
+			only = cmp.Or(only, strings.Join(args, ""))
 			if only == "" && cmd.Flags().Changed("txn") {
 				return cli.EmptyID()
 			}
 			if cmd.Flags().Changed("newest") && newest < 1 {
 				return cli.UsageProblem(fmt.Sprintf("--newest %d: must be at least 1", newest))
 			}
-			return writeLog(cmd.Context(), a, &p, only, newest, asJSON)
+			return writeLog(cmd.Context(), a, &p, only, newest, asJSON, calls)
 		},
 	}
 	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line, for each transaction")
+	cmd.Flags().BoolVar(&calls, "calls", false, "list the calls of prompts too")
 	cmd.Flags().IntVarP(&newest, "newest", "n", 0, "list only the newest `N` transactions (default: all)")
 	cmd.Flags().StringVar(&only, "txn", "", "list only the transaction with this `ID`")
 	return cmd
 }
 
-func writeLog(ctx context.Context, a *cli.App, p *state.Workspace, only string, newest int, asJSON bool) (err error) {
+func writeLog(ctx context.Context, a *cli.App, p *state.Workspace, only string, newest int, asJSON, calls bool) (err error) {
 	j, err := p.Read(ctx, a)
 	if err != nil {
 		return err
@@ -72,13 +81,17 @@ func writeLog(ctx context.Context, a *cli.App, p *state.Workspace, only string, 
 			a.WriteJSON(rec)
 		} else {
 			writeGaps(a.Style(), a.Out, behind)
-			writeTxn(a.Style(), a.Out, rec, tools)
+			writeTxn(a.Style(), a.Out, rec, tools, calls || only != "")
 		}
 		return nil
 	}
 	if only != "" {
-		behind, err := target{id: only}.gaps(ctx, j, only)
-		return errors.Join(show(only, behind), err)
+		ids, err := ResolveTxns(ctx, j, only)
+		for _, id := range ids {
+			behind, missing := target{id: id}.gaps(ctx, j, id)
+			err = errors.Join(err, show(id, behind), missing)
+		}
+		return err
 	}
 	for e, err := range j.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}, Newest: true}) {
 		switch {

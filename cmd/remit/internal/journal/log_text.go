@@ -12,7 +12,7 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry) {
+func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry, calls bool) {
 	_, _ = fmt.Fprintf(w, "%s  %s  %s  %s", p.Bold(r.Txn), render.State(p, r.State, r.OwnerGone), p.Faint(r.Began.Local().Format("2006-01-02 15:04:05")), cli.Printable(r.Principal))
 	if words := render.Client(r.Client); words != "" {
 		_, _ = fmt.Fprintf(w, "  shown to %s", cli.Printable(words))
@@ -43,6 +43,12 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry) {
 	for _, e := range newestElsewhere(r.Elsewhere) {
 		_, _ = fmt.Fprintf(w, "  in another folder, %s: %s, by %s\n", foldersWords(e.Roots), render.State(p, e.State, false), e.Txn)
 	}
+	if r.Prompt != nil {
+		writePromptBlock(p, w, r.Prompt)
+		if !calls {
+			return
+		}
+	}
 	for _, c := range r.Calls {
 		mark := render.Mark(p, tool.Status(c.Status))
 		if c.ended().Failed() {
@@ -50,6 +56,26 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry) {
 		}
 		_, _ = fmt.Fprintf(w, "  %s %s %-12s %s\n", mark, p.Faint(c.Call), cli.Printable(c.Tool), callWords(p, c, tools))
 	}
+}
+
+// maxNamedFiles bounds the files that the log names of a prompt.
+const maxNamedFiles = 3
+
+// writePromptBlock writes what the user asked for, and what became of it.
+func writePromptBlock(p cli.Style, w io.Writer, r *promptRecord) {
+	_, _ = fmt.Fprintf(w, "  %s\n", promptWords(&revert.Prompt{Client: r.Client, ID: r.ID, Text: r.Text, Erased: r.Erased}))
+	words := cli.Count(r.Calls, "call") + ", " + cli.Count(len(r.Files), "changed file")
+	for i, f := range r.Files {
+		if i == maxNamedFiles {
+			words += fmt.Sprintf(" and %d more", len(r.Files)-i)
+			break
+		}
+		words += map[bool]string{true: ": ", false: ", "}[i == 0] + render.Resource(f)
+	}
+	if r.State == "partly_reverted" {
+		words += "; " + p.Doubt("partly reverted")
+	}
+	_, _ = fmt.Fprintf(w, "  %s\n", words)
 }
 
 // newestElsewhere returns the newest revert or redo of each set of folders.

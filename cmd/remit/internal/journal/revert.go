@@ -22,19 +22,33 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON, preview bool
 	var how revert.Options
+	var count int
+	var files []string
 	cmd := &cobra.Command{
-		Use: "revert TXN | CALL | --last", Short: "Revert a transaction or a call, also after its commit",
-		Long: "Reverts a transaction, or a call with the later calls of its transaction that changed the same files. A file that\n" +
-			"changed since stays as it is, and the command lists it: the exit code is then 6. --last selects the newest transaction\n" +
-			"that can be reverted, or whose process ended while calls are held for the commit.\n\n" +
+		Use: "revert [PROMPT | TXN | CALL]", Aliases: []string{"undo"}, Short: "Revert a prompt, a transaction or a call, also after its commit",
+		Long: "Reverts the calls that followed a prompt of a coding agent, a transaction, or a call with the later calls of its\n" +
+			"transaction that changed the same files. remit undo is the same command. A prompt is named by the client's ID or its\n" +
+			"unique beginning. Without an argument, the command reverts the newest prompt or other transaction that can be reverted,\n" +
+			"or whose process ended while calls are held for the commit; -n N reverts the newest N. A file that changed since stays\n" +
+			"as it is, and the command lists it: the exit code is then 6.\n\n" +
+			"--file limits the revert to changes of this path and what is below it, with what they need: the folder that a call\n" +
+			"deleted around them, the other name of a moved file. The rest stays. Without an argument, it is the newest prompt or\n" +
+			"transaction that changed the file.\n\n" +
 			"--preview shows the result for each file, and changes nothing. --cascade also reverts later transactions that changed\n" +
 			"the same files. --force overwrites what changed since. It stores each overwritten version first: remit redo restores\n" +
 			"it.\n\n" +
 			"Exit codes: 0 everything was reverted; 2 usage, or an unknown transaction; 6 not everything could be reverted.",
-		Args: cli.WantIDs(0, 1, "the id of one transaction or call, or --last"),
+		Args: cli.WantIDs(0, 1, "the id of at most one prompt, transaction or call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if last == (len(args) == 1) {
+			switch {
+			case last && len(args) == 1:
 				return cli.UsageProblem("name one transaction or call, or give --last")
+			case count < 1:
+				return cli.UsageProblem(fmt.Sprintf("--newest %d: must be at least 1", count))
+			case count > 1 && (len(args) == 1 || len(files) > 0):
+				return cli.UsageProblem("--newest selects the newest prompts: it goes with neither an id nor --file")
+			case count > 1 && preview:
+				return cli.UsageProblem("--preview shows one revert: give it the id of each prompt")
 			}
 			if !cmd.Flags().Changed("by") {
 				how.By = userName(a)
@@ -44,32 +58,49 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			if how.Force && how.By == "" {
 				return cli.UsageProblem("--force needs --by NAME: the system does not know the name of this account")
 			}
-			do := func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
-				return rt.Revert(ctx, id, how)
+			resources, err := fileResources(&p, files)
+			if err != nil {
+				return err
 			}
-			way := reverting
-			if preview {
-				way = previewing
-				do = func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
-					return rt.Preview(ctx, id, how)
-				}
-			}
-			over := func(rt *agent.Runtime, ctx context.Context, id string) bool {
-				return !how.Force && forceHelps(ctx, rt, id, how)
-			}
-			return runRevert(cmd.Context(), a, &p, target{strings.Join(args, ""), last, false}, asJSON, way, do, over)
+			which := undoTarget{target{strings.Join(args, ""), len(args) == 0, false}, count, resources}
+			p.MustExist = true
+			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
+				return which.parts(cmd.Context(), rt, func(one part) error {
+					return runPart(cmd.Context(), a, &p, rt, which.target, one, how, asJSON, preview)
+				})
+			})
 		},
 	}
 	state.AddFlags(cmd, &p)
 	state.AddRootFlag(cmd, &p)
 	state.AddDatabaseFlag(cmd, &p)
-	cmd.Flags().BoolVar(&last, "last", false, "select the newest transaction that can be reverted")
+	cmd.Flags().BoolVar(&last, "last", false, "select the newest transaction that can be reverted (the default)")
+	cmd.Flags().IntVarP(&count, "newest", "n", 1, "revert the newest `N` prompts, newest first")
+	cmd.Flags().StringArrayVar(&files, "file", nil, "revert only the changes of this `PATH`, relative to the workspace; can be repeated")
 	cmd.Flags().BoolVar(&preview, "preview", false, "show the result for each file, and change nothing")
 	cmd.Flags().BoolVar(&how.Cascade, "cascade", false, "also revert later transactions that changed the same files")
 	cmd.Flags().BoolVar(&how.Force, "force", false, "overwrite what changed since; remit stores each overwritten version first, so redo restores it")
 	cmd.Flags().StringVar(&how.By, "by", "", "`NAME` of the person who reverts, for the record (default: your account)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object for each transaction")
 	return cmd
+}
+
+// runPart reverts or previews one part.
+func runPart(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, which target, one part, how revert.Options, asJSON, preview bool) error {
+	how.Resources = one.resources
+	r := revertRun{way: reverting, which: which, id: one.id, passed: one.over, asJSON: asJSON, files: one.resources}
+	r.do = func(id string) (revert.Report, error) { return rt.Revert(ctx, id, how) }
+	if preview {
+		r.way = previewing
+		r.do = func(id string) (revert.Report, error) { return rt.Preview(ctx, id, how) }
+	}
+	r.over = func(id string) bool { return !how.Force && forceHelps(ctx, rt, id, how) }
+	if one.id != "" && !asJSON {
+		if err := writePrompt(ctx, a, a.Out, rt.Journal(), one.id); err != nil {
+			return err
+		}
+	}
+	return r.run(ctx, a, p, rt)
 }
 
 // RedoCommand returns remit redo.
@@ -77,25 +108,23 @@ func RedoCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON bool
 	cmd := &cobra.Command{
-		Use: "redo TXN | REVERT | --last", Short: "Redo a reverted transaction",
+		Use: "redo [PROMPT | TXN | REVERT]", Short: "Redo a reverted transaction",
 		Long: "Reverts the revert of a transaction. A file that changed since stays as it is, and the command lists it: the exit code\n" +
 			"is then 6. The command restores what a forced revert overwrote. The ID of a revert, which remit log and remit revert\n" +
-			"--json print, identifies the transaction that it reverted. --last selects the newest revert of which a redo can\n" +
-			"restore something.",
-		Args: cli.WantIDs(0, 1, "the id of one transaction, or --last"),
+			"--json print, identifies the transaction that it reverted. Without an argument, the command redoes the newest revert\n" +
+			"of which a redo can restore something.",
+		Args: cli.WantIDs(0, 1, "the id of at most one prompt, transaction or revert"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if last == (len(args) == 1) {
+			if last && len(args) == 1 {
 				return cli.UsageProblem("name one transaction, or give --last")
 			}
-			return runRevert(cmd.Context(), a, &p, target{strings.Join(args, ""), last, true}, asJSON, redoing, func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
-				return rt.Redo(ctx, id, userName(a))
-			}, nil)
+			return runRedo(cmd.Context(), a, &p, target{strings.Join(args, ""), len(args) == 0, true}, asJSON)
 		},
 	}
 	state.AddFlags(cmd, &p)
 	state.AddRootFlag(cmd, &p)
 	state.AddDatabaseFlag(cmd, &p)
-	cmd.Flags().BoolVar(&last, "last", false, "select the newest revert of which a redo can restore something")
+	cmd.Flags().BoolVar(&last, "last", false, "select the newest revert of which a redo can restore something (the default)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
 }
@@ -134,50 +163,80 @@ func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Op
 	return err == nil && len(forced.NotReverted()) < len(plain.NotReverted())
 }
 
-// runRevert runs a revert, a preview or a redo. Over reports whether --force would
-// help.
-func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target, asJSON bool, way revertOp, do func(*agent.Runtime, context.Context, string) (revert.Report, error), over func(*agent.Runtime, context.Context, string) bool) error {
+// runRedo redoes the newest revert, or what an ID selects, oldest first.
+func runRedo(ctx context.Context, a *cli.App, p *state.Workspace, which target, asJSON bool) error {
 	p.MustExist = true
 	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
-		rep := revert.Report{Items: []revert.ResourceResult{}}
 		id, passed, err := which.find(ctx, rt)
-		if err == nil && id != "" {
-			err = p.CheckTxn(ctx, a, rt.Journal(), way.verb(), id)
+		ids := []string{id}
+		if err == nil && !which.last {
+			ids, err = ResolveTxns(ctx, rt.Journal(), id)
 		}
-		if err == nil && id != "" {
-			rep, err = do(rt, ctx, id)
+		for _, id := range slices.Backward(ids) {
+			if err != nil {
+				break
+			}
+			r := revertRun{way: redoing, which: which, id: id, passed: passed, asJSON: asJSON}
+			r.do = func(id string) (revert.Report, error) { return rt.Redo(ctx, id, userName(a)) }
+			err = r.run(ctx, a, p, rt)
 		}
-		if way == redoing && errors.Is(err, revert.ErrNotEnded) {
-			return &cli.Problem{Code: cli.ExitUsage, What: "there is nothing to redo", Why: err.Error(), Fix: p.Hint("log", "--txn", id) + " shows how it stands"}
-		}
-		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
-			return folderProblem(p, a, err, way, id)
-		}
-		missing, err := which.gaps(ctx, rt.Journal(), id)
-		if err != nil {
-			return err
-		}
-		rep = rep.PerResource()
-		complete := id == "" || rep.Complete() // there can be nothing to revert
-		if !complete {
-			a.ExitWith(cli.ExitPartial)
-		}
-		if asJSON {
-			a.WriteJSON(revertOutput{rep, way == previewing, complete, rep.NotReverted(), passed, missing})
-			return nil
-		}
-		writeReport(a.Style(), a.Out, rep, way, id)
-		writeFolders(ctx, a, p, rt.Journal(), rep)
-		writePassed(a.Style(), a.Out, passed, p)
-		writeGapWarning(a.Style(), a.Out, missing)
-		if way != redoing && rep.Txn != "" {
-			writeNextCommands(a.Style(), a.Out, rep, p.Hint("revert", id), func() bool { return over(rt, ctx, id) })
-		}
-		if way == reverting && redoable(rep) {
-			_, _ = fmt.Fprintln(a.Out, a.Style().Faint("redo these changes: "+p.Hint("redo", redoID(ctx, rt, rep))))
-		}
-		return nil
+		return err
 	})
+}
+
+// revertRun runs one revert, preview or redo.
+type revertRun struct {
+	way    revertOp
+	which  target
+	id     string // empty: there is nothing to do
+	passed []passedOver
+	files  []string
+	asJSON bool
+	do     func(id string) (revert.Report, error)
+	over   func(id string) bool // reports whether --force would help
+}
+
+func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime) (err error) {
+	rep, id := revert.Report{Items: []revert.ResourceResult{}}, r.id
+	if id != "" {
+		if err = p.CheckTxn(ctx, a, rt.Journal(), r.way.verb(), id); err == nil {
+			rep, err = r.do(id)
+		}
+	}
+	if r.way == redoing && errors.Is(err, revert.ErrNotEnded) {
+		return &cli.Problem{Code: cli.ExitUsage, What: "there is nothing to redo", Why: err.Error(), Fix: p.Hint("log", "--txn", id) + " shows how it stands"}
+	}
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
+		return folderProblem(p, a, err, r.way, id)
+	}
+	missing, err := r.which.gaps(ctx, rt.Journal(), id)
+	if err != nil {
+		return err
+	}
+	rep = rep.PerResource()
+	complete := id == "" || rep.Complete() // there can be nothing to revert
+	if !complete {
+		a.ExitWith(cli.ExitPartial)
+	}
+	if r.asJSON {
+		a.WriteJSON(revertOutput{rep, r.way == previewing, complete, rep.NotReverted(), r.passed, missing})
+		return nil
+	}
+	writeReport(a.Style(), a.Out, rep, r.way, id)
+	writeFolders(ctx, a, p, rt.Journal(), rep)
+	writePassed(a.Style(), a.Out, r.passed, p)
+	writeGapWarning(a.Style(), a.Out, missing)
+	if r.way != redoing && rep.Txn != "" {
+		again := []string{"revert", id}
+		for _, f := range r.files {
+			again = append(again, "--file", fileFlag(f))
+		}
+		writeNextCommands(a.Style(), a.Out, rep, p.Hint(again...), func() bool { return r.over(id) })
+	}
+	if r.way == reverting && redoable(rep) {
+		_, _ = fmt.Fprintln(a.Out, a.Style().Faint("redo these changes: "+p.Hint("redo", redoID(ctx, rt, rep))))
+	}
+	return nil
 }
 
 // redoable reports whether a redo redoes something of a revert. It does not

@@ -21,7 +21,7 @@ func ShowCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show CALL|TXN", Short: "Show everything about a call, or about each call of a transaction",
+		Use: "show CALL|TXN|PROMPT", Short: "Show everything about a call, or about each call of a transaction or prompt",
 		Args: cli.WantIDs(1, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := state.Declare(cmd.Context(), a, &p.Declared, nil, nil); err != nil {
@@ -42,7 +42,16 @@ func writeCalls(ctx context.Context, a *cli.App, p *state.Workspace, id string, 
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	calls, err := shownCalls(ctx, a, j, id)
+	ids, err := ResolveTxns(ctx, j, id)
+	var calls []shownCall
+	for _, id := range slices.Backward(ids) {
+		if err != nil {
+			break
+		}
+		var some []shownCall
+		some, err = shownCalls(ctx, a, j, id)
+		calls = append(calls, some...)
+	}
 	if err != nil {
 		return err
 	}

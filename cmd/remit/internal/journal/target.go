@@ -21,7 +21,7 @@ func (t target) find(ctx context.Context, rt *agent.Runtime) (id string, over []
 		return lastRevert(ctx, rt)
 	}
 	if t.last {
-		return lastTxn(ctx, rt)
+		return lastTxn(ctx, rt, nil, nil)
 	}
 	return t.id, nil, nil
 }

@@ -25,6 +25,7 @@ type txnRecord struct {
 	Client      *perm.ClientFacts `json:"client,omitempty"` // client of the session, if its record names one
 	Session     string            `json:"session"`
 	Began       time.Time         `json:"began"`
+	Prompt      *promptRecord     `json:"prompt,omitempty"`       // prompt that the calls follow
 	Reverts     string            `json:"reverts,omitempty"`      // transaction that this one reverts
 	RevertsCall string            `json:"reverts_call,omitempty"` // with reverts: the one call that it reverts, of several
 	Redoes      string            `json:"redoes,omitempty"`       // transaction that this one redoes
@@ -34,6 +35,40 @@ type txnRecord struct {
 	Elsewhere   []elsewhereRecord `json:"elsewhere,omitempty"` // reverts and redos in copies of its folders
 	Missing     []gap             `json:"missing,omitempty"`   // gaps in this transaction or after it
 	Calls       []callLine        `json:"calls"`
+}
+
+// promptRecord is the JSON form of a prompt, with what its calls did.
+type promptRecord struct {
+	Client string `json:"client"`
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	Erased bool   `json:"erased,omitempty"` // the text was erased
+	// State is that of the transaction, or partly_reverted if some changes of a
+	// committed one are reverted.
+	State string   `json:"state"`
+	Calls int      `json:"calls"`
+	Files []string `json:"files"` // changed resources
+}
+
+func promptOf(t *revert.Txn) *promptRecord {
+	p := t.Prompt
+	if p == nil {
+		return nil
+	}
+	r := &promptRecord{Client: p.Client, ID: p.ID, Text: p.Text, Erased: p.Erased, State: string(t.State()), Calls: len(t.Calls), Files: []string{}}
+	seen := map[string]bool{}
+	for _, c := range t.Calls {
+		if s := c.RevertSummary(); t.State() == revert.TxnCommitted && (s == "all" || s == "some") || t.State() == revert.TxnRevertedPartial {
+			r.State = "partly_reverted"
+		}
+		for _, ch := range c.Changes {
+			if !seen[ch.Resource] {
+				seen[ch.Resource] = true
+				r.Files = append(r.Files, ch.Resource)
+			}
+		}
+	}
+	return r
 }
 
 // elsewhereRecord is a revert or a redo in folders that --root named instead of
@@ -111,7 +146,7 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 	r := txnRecord{
 		Txn: t.ID, State: t.State(), Session: t.Session, Began: t.Began,
 		Reverts: t.Reverts, Redoes: t.Redoes, Only: t.Only, RevertedBy: []string{}, RedoneBy: []string{}, Calls: []callLine{},
-		Committing: t.End == "" && t.Committing,
+		Committing: t.End == "" && t.Committing, Prompt: promptOf(t),
 	}
 	for _, id := range t.RevertedBy {
 		by, err := revert.Load(ctx, j, id)

@@ -1,0 +1,197 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+)
+
+// part is a transaction or a call to revert, limited to some resources if there
+// are any.
+type part struct {
+	id        string
+	resources []string
+	over      []passedOver
+}
+
+// undoTarget selects what remit revert reverts.
+type undoTarget struct {
+	target
+	count int      // with last: the newest transactions
+	files []string // resources
+}
+
+// parts returns what to revert, newest first. A part is found after the earlier
+// ones are reverted, so that it sees what they left.
+func (u undoTarget) parts(ctx context.Context, rt *agent.Runtime, revertPart func(part) error) error {
+	switch {
+	case !u.last:
+		ids, err := ResolveTxns(ctx, rt.Journal(), u.id)
+		for _, id := range ids {
+			if err == nil {
+				err = revertPart(part{id: id, resources: u.files})
+			}
+		}
+		return err
+	case len(u.files) > 0:
+		return u.byFile(ctx, rt, revertPart)
+	}
+	done := map[string]bool{}
+	for range u.count {
+		id, over, err := lastTxn(ctx, rt, done, nil)
+		if err == nil && (id != "" || len(done) == 0) {
+			err = revertPart(part{id: id, over: over})
+		}
+		if err != nil || id == "" {
+			return err
+		}
+		done[id] = true
+	}
+	return nil
+}
+
+// byFile reverts each file in the newest transaction that changed it. Files of
+// one transaction are reverted together.
+func (u undoTarget) byFile(ctx context.Context, rt *agent.Runtime, revertPart func(part) error) error {
+	var all []part
+	for _, file := range u.files {
+		id, _, err := lastTxn(ctx, rt, nil, []string{file})
+		if err != nil {
+			return err
+		}
+		if id == "" {
+			return &cli.Problem{Code: cli.ExitUsage, What: "nothing was reverted", Why: "no call changed " + file + ", or all its changes are reverted"}
+		}
+		if i := slices.IndexFunc(all, func(p part) bool { return p.id == id }); i >= 0 {
+			all[i].resources = append(all[i].resources, file)
+			continue
+		}
+		all = append(all, part{id: id, resources: []string{file}})
+	}
+	for _, p := range all {
+		if err := revertPart(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileResources returns the resources of paths. A path is relative to the
+// workspace, or absolute and inside it. A text with :// is a resource.
+func fileResources(p *state.Workspace, paths []string) (out []string, err error) {
+	dir, err := filepath.Abs(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		if strings.Contains(path, "://") {
+			out = append(out, path)
+			continue
+		}
+		inside := path
+		if filepath.IsAbs(path) {
+			if inside, err = filepath.Rel(dir, path); err != nil {
+				return nil, err
+			}
+		}
+		inside = filepath.ToSlash(filepath.Clean(inside))
+		if path == "" || inside == ".." || strings.HasPrefix(inside, "../") {
+			return nil, cli.UsageProblem(fmt.Sprintf("--file %q: must be a path inside the workspace %s", path, dir))
+		}
+		if inside == "." {
+			out = append(out, "file://workspace")
+			continue
+		}
+		r, err := perm.FileResource("workspace", inside)
+		if err != nil {
+			return nil, cli.UsageProblem(fmt.Sprintf("--file %q: %v", path, err))
+		}
+		out = append(out, r.String())
+	}
+	return out, nil
+}
+
+// fileFlag returns a resource as --file takes it.
+func fileFlag(resource string) string {
+	r, err := perm.ParseResource(resource)
+	if err == nil && r.Facts().Root == "workspace" && r.Facts().Path != "" {
+		return r.Facts().Path
+	}
+	return resource
+}
+
+// ResolveTxns returns the transactions that an ID selects: itself, if it is the
+// ID of a transaction or a call, else those of the prompt with this ID, newest
+// first.
+func ResolveTxns(ctx context.Context, j journal.Journal, id string) ([]string, error) {
+	if known, err := isRecorded(ctx, j, id); err != nil || known {
+		return []string{id}, err
+	}
+	txns, err := revert.FindPrompt(ctx, j, id)
+	if errors.Is(err, revert.ErrAmbiguous) {
+		return nil, cli.UsageProblem(err.Error() + "; give more of it")
+	}
+	if err == nil && len(txns) == 0 {
+		txns = []string{id} // which then is not found
+	}
+	return txns, err
+}
+
+func isRecorded(ctx context.Context, j journal.Journal, id string) (bool, error) {
+	for _, q := range []journal.Query{{Txn: id, Limit: 1}, {Call: id, Limit: 1}} {
+		for _, err := range j.Entries(ctx, q) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// changes reports whether a call has a remaining change of one of the resources,
+// or below it. No resources are all.
+func changesAny(c *revert.Call, resources []string) bool {
+	if len(resources) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(c.Remaining(), func(ch effect.Change) bool {
+		return slices.ContainsFunc(resources, func(r string) bool {
+			return ch.Resource == r || strings.HasPrefix(ch.Resource, strings.TrimSuffix(r, "/")+"/")
+		})
+	})
+}
+
+// promptWords describes a prompt in one line: its ID, client and first words.
+func promptWords(p *revert.Prompt) string {
+	text := cli.Printable(p.Text)
+	switch {
+	case p.Erased:
+		text = "(erased)"
+	case text == "":
+		text = "(no text)"
+	}
+	return fmt.Sprintf("prompt %s of %s: %s", cli.Printable(p.ID), cli.Printable(p.Client), text)
+}
+
+// writePrompt says to which prompt a transaction belongs, before it is reverted.
+func writePrompt(ctx context.Context, a *cli.App, w io.Writer, j journal.Journal, id string) error {
+	t, err := revert.TxnOf(ctx, j, id)
+	if err != nil {
+		t = id
+	}
+	p, err := revert.PromptOf(ctx, j, t)
+	if err == nil && p != nil {
+		_, _ = fmt.Fprintln(w, a.Style().Bold(promptWords(p)))
+	}
+	return err
+}
