@@ -2,8 +2,6 @@ package hooks
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -191,11 +189,9 @@ func (s *Server) Attach(token string, shown *Command) error {
 
 // expect gives a sandboxed command its token.
 func (s *Server) expect(c *call) {
-	var raw [8]byte
-	_, _ = rand.Read(raw[:]) // never fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.token = hex.EncodeToString(raw[:])
+	c.token = random()
 	s.tokens[c.token] = c
 }
 

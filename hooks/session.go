@@ -2,6 +2,8 @@ package hooks
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +36,10 @@ type session struct {
 }
 
 // prompt is what a person asked the agent.
-type prompt struct{ id, text string }
+type prompt struct {
+	id, text string
+	given    bool // the ID is the client's
+}
 
 // waiting is a call that waits for an approval, alone in its transaction.
 type waiting struct {
@@ -47,7 +52,7 @@ func (one *session) prompts(ctx context.Context, e Event) error {
 	err := one.promptEnds(ctx)
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	one.prompt = prompt{e.Prompt, e.Text}
+	one.prompt = prompt{e.Prompt, e.Text, e.Prompt != ""}
 	return err
 }
 
@@ -90,17 +95,43 @@ func (one *session) settle(ctx context.Context, which func(*call) bool, why stri
 func (one *session) transaction(ctx context.Context, id string) (*agent.Txn, error) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if id != "" && one.prompt.id == "" {
-		one.prompt.id = id
-	}
 	if one.txn != nil {
 		return one.txn, nil
 	}
-	tx, err := one.agent.Begin(context.WithoutCancel(ctx))
+	tx, err := one.newTxn(ctx, id)
 	if err == nil {
 		one.txn = tx
 	}
 	return tx, err
+}
+
+// newTxn begins a transaction of the prompt. The caller holds mu.
+func (one *session) newTxn(ctx context.Context, id string) (*agent.Txn, error) {
+	switch {
+	case id != "" && id != one.prompt.id && one.prompt.given: // the client did not report the start of this one
+		one.prompt = prompt{id: id, given: true}
+	case id != "" && !one.prompt.given:
+		one.prompt.id, one.prompt.given = id, true
+	case one.prompt.id == "":
+		one.prompt.id = random()
+	}
+	p := agent.Prompt{Client: one.client.Name, ID: printableID(one.prompt.id), Text: one.prompt.text}
+	return one.agent.Begin(context.WithoutCancel(ctx), agent.ForPrompt(p))
+}
+
+// random returns an ID for a prompt of a client that gives none.
+func random() string {
+	var raw [8]byte
+	_, _ = rand.Read(raw[:]) // never fails
+	return hex.EncodeToString(raw[:])
+}
+
+// printableID returns an ID as the journal takes it.
+func printableID(id string) string {
+	if len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return id
+	}
+	return strings.TrimPrefix(string(canon.SumBytes([]byte(id))), "sha256:")
 }
 
 // before decides one use of a tool.
@@ -233,7 +264,9 @@ func (one *session) place(ctx context.Context, e Event, name string, u use, alon
 	case again:
 		return w.txn, w.call, nil
 	case alone:
-		tx, err = one.agent.Begin(context.WithoutCancel(ctx))
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		tx, err = one.newTxn(ctx, e.Prompt)
 		return tx, "", err
 	}
 	tx, err = one.transaction(ctx, e.Prompt)
