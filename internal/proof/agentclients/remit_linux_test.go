@@ -98,6 +98,7 @@ func TestRemit(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			g := newGuarded(t, c.Install(t))
 			write(t, filepath.Join(g.dir, "notes.txt"), "one\n")
+			require.NoError(t, os.Mkdir(filepath.Join(g.dir, "sub"), 0o755))
 			write(t, filepath.Join(g.dir, "sub", "b.txt"), "two\n")
 			var was []treecheck.Tree
 			was = append(was, g.tree())
