@@ -85,6 +85,7 @@ func (f *resourceFilter) grow(calls []*Call) (more bool) {
 	gone := map[string]bool{}
 	for _, c := range calls {
 		for _, ch := range c.remaining() {
+			//mutant:token
 			if ch.Post.Same(effect.Absent) {
 				gone[ch.Resource] = true
 			}
