@@ -27,6 +27,11 @@ type Environment struct {
 	// execute, such as toolchains. Run leaves out a path that contains a root or
 	// the scratch folder, or that lies in one.
 	Readable []string
+	// Caches are absolute paths of folders that the program can read and
+	// write, such as caches of packages and of compilers. No other program sees
+	// what it writes there: it is gone after the call. They must not touch the
+	// roots either.
+	Caches []string
 }
 
 // passed matches the names of the variables that programs need of their
@@ -61,30 +66,47 @@ func CallerEnvironment(environ []string, named ...string) Environment {
 	if home := all["HOME"]; filepath.IsAbs(home) {
 		e.Home = filepath.Clean(home)
 	}
-	found := toolchains{home: e.Home, vars: all}
+	found := toolchains{home: e.Home, vars: all, paths: map[string]bool{}, caches: map[string]bool{}}
 	e.Path = found.searchPath(all["PATH"])
 	found.known()
-	e.Readable = slices.Sorted(maps.Keys(found.paths))
+	e.Readable, e.Caches = slices.Sorted(maps.Keys(found.paths)), slices.Sorted(maps.Keys(found.caches))
 	return e
 }
 
 // toolchains finds programs outside of the system's folders.
 type toolchains struct {
-	home  string
-	vars  map[string]string
-	paths map[string]bool // with their links resolved
+	home   string
+	vars   map[string]string
+	paths  map[string]bool // with their links resolved
+	caches map[string]bool // with their links resolved
 }
 
-// homeTools are toolchains and package caches in a home folder. They do not
-// include the files in which such tools keep passwords and tokens.
+// homeTools are toolchains in a home folder. They do not include the files in
+// which such tools keep passwords and tokens.
 func homeTools() []string {
 	return []string{
 		".asdf", ".tool-versions", ".asdfrc", ".local/share/mise", ".sdkman/candidates",
-		".nvm", ".node-version", ".local/share/fnm", ".fnm", ".volta", ".nodenv", ".local/share/pnpm", ".npm/_cacache", ".bun/bin", ".bun/install", ".deno/bin",
-		"go/bin", "go/pkg/mod", "sdk",
-		".rustup", ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/env", ".cargo/config.toml",
+		".nvm", ".node-version", ".local/share/fnm", ".fnm", ".volta", ".nodenv", ".local/share/pnpm", ".bun/bin", ".deno/bin",
+		"go/bin", "sdk",
+		".rustup", ".cargo/bin", ".cargo/env", ".cargo/config.toml",
 		".pyenv", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv", "miniconda3", "anaconda3", "miniforge3",
-		".rbenv", ".rvm", ".gem", ".m2/repository", ".m2/wrapper", ".gradle/wrapper", ".gradle/caches", ".jenv", ".dotnet",
+		".rbenv", ".rvm", ".gem", ".m2/wrapper", ".gradle/wrapper", ".jenv", ".dotnet",
+	}
+}
+
+// homeCaches are caches of packages and compilers in a home folder.
+func homeCaches() []string {
+	return []string{
+		".cache/go-build", "go/pkg/mod", ".npm/_cacache", ".cache/yarn", ".cache/node", ".bun/install/cache", ".cache/deno", ".cargo/registry", ".cargo/git",
+		".cache/pip", ".cache/uv", ".cache/pypoetry", ".m2/repository", ".gradle/caches", ".ivy2/cache", ".nuget/packages", ".ccache", ".cache/ccache", ".cache/sccache",
+	}
+}
+
+// cacheVariables are variables that name a folder of a cache, and which part
+// of it is the cache.
+func cacheVariables() map[string]string {
+	return map[string]string{
+		"GOCACHE": ".", "GOMODCACHE": ".", "GOPATH": "pkg/mod", "CARGO_HOME": "registry", "npm_config_cache": "_cacache", "PIP_CACHE_DIR": ".", "UV_CACHE_DIR": ".", "CCACHE_DIR": ".",
 	}
 }
 
@@ -92,8 +114,8 @@ func homeTools() []string {
 // programs see of it.
 func toolVariables() map[string][]string {
 	return map[string][]string{
-		"GOROOT": {"."}, "GOMODCACHE": {"."}, "GOPATH": {"bin", "pkg/mod"}, "RUSTUP_HOME": {"."}, "CARGO_HOME": {"bin", "registry", "git", "env", "config.toml"},
-		"NVM_DIR": {"."}, "FNM_DIR": {"."}, "VOLTA_HOME": {"."}, "PNPM_HOME": {"."}, "BUN_INSTALL": {"bin", "install"}, "DENO_INSTALL": {"bin"},
+		"GOROOT": {"."}, "GOPATH": {"bin"}, "RUSTUP_HOME": {"."}, "CARGO_HOME": {"bin", "env", "config.toml"},
+		"NVM_DIR": {"."}, "FNM_DIR": {"."}, "VOLTA_HOME": {"."}, "PNPM_HOME": {"."}, "BUN_INSTALL": {"bin"}, "DENO_INSTALL": {"bin"},
 		"PYENV_ROOT": {"."}, "ASDF_DIR": {"."}, "ASDF_DATA_DIR": {"."}, "MISE_DATA_DIR": {"."}, "RBENV_ROOT": {"."}, "GEM_HOME": {"."},
 		"JAVA_HOME": {"."}, "SDKMAN_DIR": {"candidates"}, "DOTNET_ROOT": {"."}, "CONDA_PREFIX": {"."}, "VIRTUAL_ENV": {"."},
 	}
@@ -103,16 +125,27 @@ func toolVariables() map[string][]string {
 func (t *toolchains) known() {
 	if t.home != "" {
 		for _, name := range homeTools() {
-			t.add(filepath.Join(t.home, name))
+			t.add(t.paths, filepath.Join(t.home, name))
+		}
+		for _, name := range homeCaches() {
+			t.add(t.caches, filepath.Join(t.home, name))
 		}
 	}
 	for variable, parts := range toolVariables() {
-		for dir := range strings.SplitSeq(t.vars[variable], string(filepath.ListSeparator)) {
-			for _, part := range parts {
-				if filepath.IsAbs(dir) {
-					t.add(filepath.Join(dir, part))
-				}
-			}
+		for _, part := range parts {
+			t.addVariable(t.paths, variable, part)
+		}
+	}
+	for variable, part := range cacheVariables() {
+		t.addVariable(t.caches, variable, part)
+	}
+}
+
+// addVariable adds a part of each folder that a variable lists.
+func (t *toolchains) addVariable(to map[string]bool, variable, part string) {
+	for dir := range strings.SplitSeq(t.vars[variable], string(filepath.ListSeparator)) {
+		if filepath.IsAbs(dir) {
+			t.add(to, filepath.Join(dir, part))
 		}
 	}
 }
@@ -126,13 +159,13 @@ func (t *toolchains) searchPath(path string) string {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		real := t.add(dir)
+		real := t.add(t.paths, dir)
 		if real == "" || slices.Contains(all, real) {
 			continue
 		}
 		all = append(all, real)
 		if base := filepath.Base(real); (base == "bin" || base == "sbin") && (t.home == "" || !within(t.home, real)) && filepath.Dir(filepath.Dir(real)) != "/" {
-			t.add(filepath.Dir(real))
+			t.add(t.paths, filepath.Dir(real))
 		}
 	}
 	return strings.Join(all, string(filepath.ListSeparator))
@@ -140,37 +173,49 @@ func (t *toolchains) searchPath(path string) string {
 
 // add adds a path with its links resolved, and returns that. It returns "" for
 // one that does not exist or that contains more than a toolchain.
-func (t *toolchains) add(path string) string {
+func (t *toolchains) add(to map[string]bool, path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || real == "/" || t.home != "" && within(real, t.home) {
 		return ""
 	}
-	if t.paths == nil {
-		t.paths = map[string]bool{}
-	}
-	t.paths[real] = true
+	to[real] = true
 	return real
 }
 
-// shown returns the paths that a program sees for its environment, and its home
-// folder. Neither touches the roots or the scratch folder.
-func (d *Driver) shown(e Environment, roots []sandbox.Root) (paths []string, home string) {
+// shown returns the paths that a program sees for its environment, its caches
+// and its home folder. None of them touches the roots or the scratch folder.
+func (d *Driver) shown(e Environment, roots []sandbox.Root) (paths, caches []string, home string) {
 	apart := []string{d.cfg.Scratch}
 	for _, r := range roots {
 		apart = append(apart, r.Dir)
 	}
-	for _, path := range e.Readable {
-		path, err := filepath.EvalSymlinks(path)
-		if err == nil && !slices.ContainsFunc(apart, func(other string) bool { return within(path, other) || within(other, path) }) {
-			paths = append(paths, path)
-		}
-	}
+	caches = disjoint(e.Caches, apart)
+	paths = disjoint(e.Readable, apart)
 	home = e.Home
 	taken := slices.Concat([]string{"/proc", "/dev", "/run", "/sys", "/tmp", "/var/tmp"}, sandbox.System(), paths, apart)
 	if home == "" || home == "/" || slices.ContainsFunc(taken, func(other string) bool { return within(other, home) }) {
 		home = ""
 	}
-	return paths, home
+	return paths, caches, home
+}
+
+// disjoint returns the paths that exist and neither contain a path of apart nor
+// lie in one. Links are resolved. Of paths in one another it returns the upper.
+func disjoint(all, apart []string) (kept []string) {
+	var real []string
+	for _, path := range all {
+		path, err := filepath.EvalSymlinks(path)
+		if err == nil && !slices.ContainsFunc(apart, func(other string) bool { return within(path, other) || within(other, path) }) {
+			real = append(real, path)
+		}
+	}
+	slices.Sort(real)
+	for _, path := range real {
+		if !slices.ContainsFunc(kept, func(upper string) bool { return within(upper, path) }) {
+			kept = append(kept, path)
+		}
+	}
+	return kept
 }
 
 // homeFolder returns the home folder of a program. One in a root is the

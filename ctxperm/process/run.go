@@ -87,12 +87,15 @@ func (d *Driver) spec(ctx context.Context, h *runHandle, cmd Cmd) (sandbox.Spec,
 		return sandbox.Spec{}, fmt.Errorf("run: %w: nothing of root %q may be read by this call, so no program can be started in it", ctxperm.ErrInvalid, cmd.Root)
 	}
 	surroundings := cmd.Attachment.Environment
-	more, home := d.shown(surroundings, h.view.roots)
-	h.view.more = more
+	more, caches, home := d.shown(surroundings, h.view.roots)
+	h.view.more, h.caches = slices.Concat(more, caches), caches
 	s := sandbox.Spec{
 		Argv: slices.Clone(cmd.Argv), Env: cmd.environment(d, surroundings.homeFolder(home, h.view.roots)), Dir: filepath.Join(dir, filepath.FromSlash(cmd.Dir)),
 		System: readable(more), Home: home,
-		Roots: h.view.roots, Network: cmd.Network, Limits: d.cfg.Limits.sandbox(), Require: d.least,
+		Roots: slices.Clone(h.view.roots), Network: cmd.Network, Limits: d.cfg.Limits.sandbox(), Require: d.least,
+	}
+	for _, dir := range caches {
+		s.Roots = append(s.Roots, sandbox.Root{Dir: dir, View: sandbox.Overlay})
 	}
 	author, err := d.authorFile(ctx, h.call.Config().Recorder.Host(), dir)
 	if err != nil {
@@ -192,10 +195,24 @@ func (h *runHandle) start(ctx context.Context, spec *sandbox.Spec, stdio sandbox
 		if !errors.As(err, &none) {
 			return proc, err
 		}
+		if h.readCache(spec, none.Root) {
+			continue
+		}
 		if err := h.copyInstead(ctx, spec, none); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// readCache shows a cache that can have no overlay read-only. It reports whether
+// the folder is a cache.
+func (h *runHandle) readCache(spec *sandbox.Spec, dir string) bool {
+	i := slices.IndexFunc(spec.Roots, func(r sandbox.Root) bool { return r.Dir == dir && r.View == sandbox.Overlay })
+	if i < 0 || !slices.Contains(h.caches, dir) {
+		return false
+	}
+	spec.Roots[i].View, spec.Roots[i].Upper = sandbox.Read, ""
+	return true
 }
 
 // wait waits for the program's end, and forwards the caller's signals until
@@ -232,6 +249,7 @@ type runHandle struct {
 	since   time.Time // before the program could read anything
 	scratch *scratch
 	proc    *sandbox.Process
+	caches  []string                          // folders whose changes are discarded
 	copies  map[string]*rootCopy              // copies of roots without an overlay, by the root's folder
 	wrote   map[string][]sandbox.OverlayEntry // by the root's folder; nil: the program did not finish
 	batch   *files.ChangeSet
