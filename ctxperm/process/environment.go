@@ -192,8 +192,8 @@ func (d *Driver) shown(e Environment, roots []sandbox.Root) (paths, caches []str
 	caches = disjoint(e.Caches, apart)
 	paths = disjoint(e.Readable, apart)
 	home = e.Home
-	taken := slices.Concat([]string{"/proc", "/dev", "/run", "/sys", "/tmp", "/var/tmp"}, sandbox.System(), paths, apart)
-	if home == "" || home == "/" || slices.ContainsFunc(taken, func(other string) bool { return within(other, home) }) {
+	taken := slices.Concat([]string{"/proc", "/dev", "/run", "/sys"}, sandbox.System(), paths, apart)
+	if home == "" || home == "/" || home == "/tmp" || home == "/var/tmp" || slices.ContainsFunc(taken, func(other string) bool { return within(other, home) }) {
 		home = ""
 	}
 	return paths, caches, home

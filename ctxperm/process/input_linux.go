@@ -4,13 +4,14 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// sharePipe returns another descriptor for a pipe that can only be read and has
-// no name: the program can change nothing by it. For another file it returns
-// nil.
+// sharePipe opens a pipe that can only be read and has no name once more, so
+// that the program can change nothing by it, not even whether the caller's end
+// blocks. For another file it returns nil.
 func sharePipe(f *os.File) (shared *os.File, err error) {
 	err = onDescriptor(f, func(fd int) error {
 		var on unix.Statfs_t
@@ -21,11 +22,17 @@ func sharePipe(f *os.File) (shared *os.File, err error) {
 		if err := unix.Fstatfs(fd, &on); err != nil || on.Type != unix.PIPEFS_MAGIC {
 			return err
 		}
-		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3) //nolint:gosec // a descriptor
-		if err == nil {
-			shared = os.NewFile(uintptr(dup), f.Name()) //nolint:gosec // a descriptor
+		// Without O_NONBLOCK this would wait for a writer.
+		again, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil //nolint:nilerr // the pipe of another user is copied
 		}
-		return err
+		if err := unix.SetNonblock(again, false); err != nil {
+			_ = unix.Close(again)
+			return err
+		}
+		shared = os.NewFile(uintptr(again), f.Name()) //nolint:gosec // a descriptor
+		return nil
 	})
 	return shared, err
 }
@@ -136,7 +143,7 @@ func (s *inputSource) rewind() {
 		return err
 	})
 	if err == nil {
-		_, _ = s.file.Seek(s.start+s.copied-int64(unread), io.SeekStart)
+		_, _ = s.file.Seek(s.start+max(s.copied-int64(unread), 0), io.SeekStart) // a program can write to its own pipe
 	}
 }
 
