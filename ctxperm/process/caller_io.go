@@ -15,13 +15,13 @@ type callerIO struct {
 
 	readers chan struct{} // closed when both outputs have ended
 	fed     chan struct{} // closed when no more input is read
-	mu      sync.Mutex    // held while Cmd.Output is called
-	over    bool          // Cmd.Output is not called any more; guarded by mu
+	turn    chan struct{} // taken while Cmd.Output is called
+	over    bool          // Cmd.Output is not called any more; guarded by turn
 }
 
 // copyIO starts copying.
 func copyIO(cmd Cmd, p *pipes, most int) *callerIO {
-	c := &callerIO{cmd: cmd, pipes: p, readers: make(chan struct{}), fed: make(chan struct{})}
+	c := &callerIO{cmd: cmd, pipes: p, readers: make(chan struct{}), fed: make(chan struct{}), turn: make(chan struct{}, 1)}
 	c.out.most, c.errs.most = most, most
 	var both sync.WaitGroup
 	both.Go(func() { c.drain(p.out, &c.out, Stdout, cmd.Attachment.Stdout) })
@@ -64,8 +64,8 @@ func (c *callerIO) tell(s Stream, data []byte) {
 	if c.cmd.Output == nil {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
 	if !c.over {
 		c.cmd.Output(s, data)
 	}
@@ -79,9 +79,9 @@ func (c *callerIO) end(ctx context.Context) {
 	case <-c.readers:
 	case <-ctx.Done():
 	}
-	c.mu.Lock()
+	c.turn <- struct{}{}
 	c.over = true
-	c.mu.Unlock()
+	<-c.turn
 	c.pipes.stopFeed()
 	if c.pipes.source.onDisk() {
 		<-c.fed
