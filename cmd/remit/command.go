@@ -9,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/completion"
 	"github.com/remit-dev/remit/cmd/remit/internal/doctor"
+	"github.com/remit-dev/remit/cmd/remit/internal/execute"
 	"github.com/remit-dev/remit/cmd/remit/internal/gateway"
 	"github.com/remit-dev/remit/cmd/remit/internal/hook"
 	"github.com/remit-dev/remit/cmd/remit/internal/journal"
@@ -31,7 +32,7 @@ func commandTree(a *cli.App) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
-			if cmd.Name() != "run" && cmd.Name() != "serve" && cmd.Name() != "hook" && cmd.Name() != "daemon" && !cmd.Hidden { // run shows its progress, serve waits, and shell completion must print nothing else
+			if cmd.Name() != "run" && cmd.Name() != "serve" && cmd.Name() != "hook" && cmd.Name() != "daemon" && cmd.Name() != execute.Name && !cmd.Hidden { // run shows its progress, serve waits, the program of exec has the terminal, and shell completion must print nothing else
 				a.Progress.Show(cmd.CommandPath())
 			}
 		},
@@ -45,7 +46,7 @@ func commandTree(a *cli.App) *cobra.Command {
 	gatewayVerb := serve.GatewayCommand(a)
 	gatewayVerb.AddCommand(gateway.AcceptCommand(a), gateway.LoginCommand(a), gateway.LogoutCommand(a))
 	root.AddCommand(
-		script.RunCommand(a), journal.LogCommand(a), journal.ShowCommand(a), journal.DiffCommand(a), journal.RevertCommand(a), journal.RedoCommand(a),
+		script.RunCommand(a), execute.Command(a), journal.LogCommand(a), journal.ShowCommand(a), journal.DiffCommand(a), journal.RevertCommand(a), journal.RedoCommand(a),
 		approve.PendingCommand(a), approve.ApproveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return script.Resume(ctx, a, f, id) }), approve.DenyCommand(a), approve.ApprovalCommand(a), script.ResumeCommand(a), approve.SettleCommand(a), journal.FeedbackCommand(a),
 		approve.GrantsCommand(a), journal.RecoverCommand(a), journal.FsckCommand(a), journal.PruneCommand(a), journal.EraseCommand(a),
 		serve.Command(a), gatewayVerb, gateway.InitCommand(a), serve.TokenCommand(a), gateway.ConnectCommand(a), gateway.DisconnectCommand(a),

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/execute"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
@@ -39,6 +40,9 @@ func run(ctx context.Context, args []string, w cli.Env) (code int) {
 		a.ExitWith(cli.ExitInternal)
 	default:
 		a.ExitWith(complain(a, ran, lost(ran, a.Output.Failure)))
+	}
+	if ran != nil && ran.Name() == execute.Name && ran.Parent() == cmd {
+		return execute.ExitCode(a)
 	}
 	return int(a.Code)
 }

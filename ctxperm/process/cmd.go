@@ -38,6 +38,10 @@ type Cmd struct {
 	// most once at a time for each stream, and not after it has returned.
 	// Output must not keep data.
 	Output func(s Stream, data []byte)
+
+	// Attachment connects the program to a caller; nil: that of the context,
+	// see Attach.
+	Attachment *Attachment
 }
 
 // ErrTimeout states that a program exceeded its Cmd.Timeout and was killed.
@@ -171,11 +175,24 @@ func proxyEnv(env []string) []string {
 	})
 }
 
-func (c Cmd) environment(d *Driver) []string {
-	all := []string{"PATH=" + d.cfg.Path, "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8"}
-	all = append(all, d.cfg.Env...)
-	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		all = append(all, name+"="+c.Env[name])
+// environment returns the program's variables. One of the command replaces one
+// of the caller, and that one of the driver.
+func (c Cmd) environment(d *Driver, home string) []string {
+	vars := map[string]string{"PATH": d.cfg.Path, "HOME": home, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
+	for _, assignment := range d.cfg.Env {
+		name, value, _ := strings.Cut(assignment, "=")
+		vars[name] = value
+	}
+	if c.Attachment != nil {
+		maps.Copy(vars, c.Attachment.Environment.Vars)
+		if path := c.Attachment.Environment.Path; path != "" {
+			vars["PATH"] = path
+		}
+	}
+	maps.Copy(vars, c.Env)
+	all := make([]string, 0, len(vars))
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		all = append(all, name+"="+vars[name])
 	}
 	return all
 }

@@ -64,13 +64,15 @@ func TestAccessOfCmd(t *testing.T) {
 	}
 }
 
-// TestEnvironment checks that the driver's variables precede the command's,
-// which are sorted by name.
+// TestEnvironment checks that a variable of the command replaces one of the
+// caller, and that one of the driver.
 func TestEnvironment(t *testing.T) {
 	d, err := New(Config{Env: []string{"A=driver"}, Path: "/x"})
 	require.NoError(t, err)
-	got := Cmd{Env: map[string]string{"C": "2", "B": "1"}}.environment(d)
-	require.Equal(t, []string{"PATH=/x", "HOME=/tmp", "TMPDIR=/tmp", "LANG=C.UTF-8", "A=driver", "B=1", "C=2"}, got)
+	got := Cmd{Env: map[string]string{"C": "2", "B": "1"}, Attachment: &Attachment{Environment: Environment{
+		Vars: map[string]string{"B": "caller", "A": "caller", "D": "caller"},
+	}}}.environment(d, "/home")
+	require.Equal(t, []string{"A=caller", "B=1", "C=2", "D=caller", "HOME=/home", "LANG=C.UTF-8", "PATH=/x", "TMPDIR=/tmp"}, got)
 }
 
 // TestNewRefuses checks that New refuses limits that no run can meet.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 func (h *runHandle) copyKnown(ctx context.Context, spec *sandbox.Spec) error {
 	for i := range spec.Roots {
 		r := &spec.Roots[i]
-		if r.View != sandbox.Overlay {
+		if r.View != sandbox.Overlay || slices.Contains(h.caches, r.Dir) {
 			continue
 		}
 		why, err := "it is to be a copy", error(nil)

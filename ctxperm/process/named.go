@@ -107,7 +107,7 @@ func (v view) hiddenPathsIn(text string) (all []Restriction) {
 
 // shows reports whether programs see a path if it exists.
 func (v view) shows(name string) bool {
-	places := append([]string{"/tmp", "/var/tmp", "/dev", "/proc"}, sandbox.System()...)
+	places := append([]string{"/tmp", "/var/tmp", "/dev", "/proc"}, slices.Concat(sandbox.System(), v.more)...)
 	for dir := range v.dirs {
 		places = append(places, v.dirs[dir])
 	}

@@ -1,10 +1,5 @@
 package process
 
-import (
-	"io"
-	"os"
-)
-
 // capture keeps the start and the end of a stream.
 type capture struct {
 	most    int // maximum number of kept bytes
@@ -42,27 +37,4 @@ func (c *capture) add(p []byte) {
 func (c *capture) bytes() []byte {
 	all := append([]byte{}, c.head...)
 	return append(append(all, c.tail[c.at:]...), c.tail[:c.at]...)
-}
-
-// drain reads a stream to its end, and passes on each read.
-func drain(from *os.File, into *capture, tell func([]byte)) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buf)
-		if n > 0 {
-			into.add(buf[:n])
-			if tell != nil {
-				tell(buf[:n])
-			}
-		}
-		if err != nil { // the end, or no more data can arrive
-			return
-		}
-	}
-}
-
-// feed writes the input of a program until the program reads no more.
-func feed(into *os.File, from io.Reader) {
-	_, _ = io.Copy(into, from)
-	_ = into.Close()
 }

@@ -31,7 +31,7 @@ var (
 // After one that was denied, could not be started or was killed, it can run
 // another.
 func Run(ctx context.Context, tc ctxperm.ToolContext, cmd Cmd) (Result, error) {
-	cmd, accesses, err := cmd.complete()
+	cmd, accesses, err := cmd.attached(ctx).complete()
 	if err != nil {
 		return Result{}, err
 	}
@@ -90,16 +90,23 @@ func (d *Driver) spec(ctx context.Context, h *runHandle, cmd Cmd) (sandbox.Spec,
 	if !ok {
 		return sandbox.Spec{}, fmt.Errorf("run: %w: nothing of root %q may be read by this call, so no program can be started in it", ctxperm.ErrInvalid, cmd.Root)
 	}
+	surroundings := cmd.Attachment.Environment
+	more, caches, home := d.shown(surroundings, h.view.roots)
+	h.view.more, h.caches = slices.Concat(more, caches), caches
 	s := sandbox.Spec{
-		Argv: slices.Clone(cmd.Argv), Env: cmd.environment(d), Dir: filepath.Join(dir, filepath.FromSlash(cmd.Dir)),
-		Roots: h.view.roots, Network: cmd.Network, Limits: d.cfg.Limits.sandbox(), Require: d.least,
+		Argv: slices.Clone(cmd.Argv), Env: cmd.environment(d, surroundings.homeFolder(home, h.view.roots)), Dir: filepath.Join(dir, filepath.FromSlash(cmd.Dir)),
+		System: readable(more), Home: home,
+		Roots: slices.Clone(h.view.roots), Network: cmd.Network, Limits: d.cfg.Limits.sandbox(), Require: d.least,
+	}
+	for _, dir := range caches {
+		s.Roots = append(s.Roots, sandbox.Root{Dir: dir, View: sandbox.Overlay})
 	}
 	author, err := d.authorFile(ctx, h.call.Config().Recorder.Host(), dir)
 	if err != nil {
 		return sandbox.Spec{}, fmt.Errorf("run: the name that git commits by: %w", err)
 	}
 	if author != "" {
-		s.System = append(sandbox.System(), author)
+		s.System = append(s.System, author)
 		s.Env = append([]string{"GIT_CONFIG_SYSTEM=" + author}, s.Env...)
 	}
 	if h.outlet != nil {
@@ -147,9 +154,14 @@ func (h *runHandle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result
 		ctx, cancel = h.call.Config().Recorder.Host().WithTimeout(ctx, cmd.Timeout, ErrTimeout)
 		defer cancel()
 	}
-	p, err := newPipes(cmd.Stdin != nil)
+	ctx, kill := context.WithCancelCause(ctx)
+	defer kill(nil)
+	p, err := connect(cmd)
 	if err != nil {
 		return Result{}, err
+	}
+	if p.tty != nil {
+		spec.Terminal = 1 + 1 // standard output
 	}
 	proc, err := h.start(ctx, &spec, p.theirs)
 	p.started()
@@ -158,21 +170,13 @@ func (h *runHandle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result
 		return Result{}, startError(err)
 	}
 	h.proc = proc // outlives its program
-	var out, complaints capture
-	out.most, complaints.most = h.driver.cfg.MaxOutput, h.driver.cfg.MaxOutput
-	var readers sync.WaitGroup
-	readers.Go(func() { drain(p.out, &out, cmd.outputFunc(Stdout)) })
-	readers.Go(func() { drain(p.err, &complaints, cmd.outputFunc(Stderr)) })
-	if cmd.Stdin != nil {
-		go feed(p.in, cmd.Stdin) // ends with the program, or with its reader
-	}
+	streams := copyIO(cmd, p, h.driver.cfg.MaxOutput)
 	proxy, err := h.outlet.serve(ctx, proc)
 	if err != nil {
 		proc.Kill()
 	}
-	exit, werr := proc.Wait()
-	readers.Wait()
-	p.close()
+	exit, werr := h.wait(proc, streams, kill)
+	streams.end(ctx)
 	hosts, nerr := h.outlet.finish(ctx, proxy)
 	if cause := context.Cause(ctx); cause != nil { // it may have been killed, despite its result
 		return Result{}, sentTo(cause, hosts)
@@ -182,8 +186,8 @@ func (h *runHandle) run(ctx context.Context, spec sandbox.Spec, cmd Cmd) (Result
 	}
 	reached := proc.Reached()
 	r := Result{
-		Code: exit.Code, Signal: exit.Signal, Survivors: exit.Left, Stdout: out.bytes(), Stderr: complaints.bytes(),
-		TruncatedBytes: out.dropped + complaints.dropped, Level: Level(reached.Level.String()), MissingProtections: reached.Missing,
+		Code: exit.Code, Signal: exit.Signal, Survivors: exit.Left, Stdout: streams.out.bytes(), Stderr: streams.errs.bytes(),
+		TruncatedBytes: streams.out.dropped + streams.errs.dropped, Level: Level(reached.Level.String()), MissingProtections: reached.Missing,
 	}
 	for _, met := range exit.Met {
 		r.Restrictions = append(r.Restrictions, Restriction(met))
@@ -207,17 +211,38 @@ func (h *runHandle) start(ctx context.Context, spec *sandbox.Spec, stdio sandbox
 		if !errors.As(err, &none) {
 			return proc, err
 		}
+		if h.readCache(spec, none.Root) {
+			continue
+		}
 		if err := h.copyInstead(ctx, spec, none); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (c Cmd) outputFunc(s Stream) func([]byte) {
-	if c.Output == nil {
-		return nil
+// readCache shows a cache that can have no overlay read-only. It reports whether
+// the folder is a cache.
+func (h *runHandle) readCache(spec *sandbox.Spec, dir string) bool {
+	i := slices.IndexFunc(spec.Roots, func(r sandbox.Root) bool { return r.Dir == dir && r.View == sandbox.Overlay })
+	if i < 0 || !slices.Contains(h.caches, dir) {
+		return false
 	}
-	return func(p []byte) { c.Output(s, p) }
+	spec.Roots[i].View, spec.Roots[i].Upper = sandbox.Read, ""
+	return true
+}
+
+// wait waits for the program's end, and forwards the caller's signals until
+// then.
+func (h *runHandle) wait(proc *sandbox.Process, streams *callerIO, kill context.CancelCauseFunc) (sandbox.Exit, error) {
+	a, done := streams.cmd.Attachment, make(chan struct{})
+	var forwarding sync.WaitGroup
+	if a.Signals != nil {
+		forwarding.Go(func() { a.forward(h.call.Config().Recorder.Host(), proc, streams.pipes, done, kill) })
+	}
+	exit, err := proc.Wait()
+	close(done)
+	forwarding.Wait() // the terminal can then be closed
+	return exit, err
 }
 
 // startError explains a failed start in terms of the tool.
@@ -241,6 +266,7 @@ type runHandle struct {
 	since   time.Time // before the program could read anything
 	scratch *scratch
 	proc    *sandbox.Process
+	caches  []string                          // folders whose changes are discarded
 	copies  map[string]*rootCopy              // copies of roots without an overlay, by the root's folder
 	wrote   map[string][]sandbox.OverlayEntry // by the root's folder; nil: the program did not finish
 	batch   *files.ChangeSet

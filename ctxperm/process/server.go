@@ -105,7 +105,7 @@ func (r *Server) spec(ctx context.Context) (sandbox.Spec, error) {
 		limits.CPU = 1000 * time.Hour // a long-running program
 	}
 	spec := sandbox.Spec{
-		Argv: slices.Clone(s.Argv), Env: Cmd{Env: s.Env}.environment(r.driver), Dir: s.Dir, Network: s.Network, Limits: limits, Require: r.driver.least,
+		Argv: slices.Clone(s.Argv), Env: Cmd{Env: s.Env}.environment(r.driver, "/tmp"), Dir: s.Dir, Network: s.Network, Limits: limits, Require: r.driver.least,
 		System: readable(s.Readable),
 	}
 	masks, err := patterns(s.Masks)

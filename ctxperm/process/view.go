@@ -20,6 +20,7 @@ type view struct {
 	names  map[string]string // names of the writable roots, by their folders
 	dirs   map[string]string // the folders of all visible roots, by name
 	masked []masked          // hidden names in them
+	more   []string          // what the program sees beside the system and the roots
 }
 
 // see determines what a program may see: the roots that its call may read,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"syscall"
 	"time"
 )
 
@@ -33,6 +34,9 @@ func (*Process) Pause(context.Context) error { return ErrNoSandbox }
 
 // Resume does nothing.
 func (*Process) Resume() {}
+
+// Signal does nothing.
+func (*Process) Signal(syscall.Signal) error { return nil }
 
 // Kill does nothing.
 func (*Process) Kill() {}

@@ -145,14 +145,18 @@ type Spec struct {
 	Dir     string   // its working folder, absolute; default "/"
 	Roots   []Root
 	System  []string // absolute paths of the host to show read-only; nil: System()
+	Home    string   // an empty writable folder at this absolute path, also for what System has in it; empty: none
 	Network bool     // permits the host's network; else none
 	// Proxy are the variables of a program that gets a proxy: a listener on
 	// ProxyPort of its own loopback, which Process.Proxy returns. Nil: no
 	// listener. Without a network of its own, the program gets neither, and
 	// Exit.Met names the restriction.
-	Proxy   []string
-	Limits  Limits
-	Require Level // the minimum level
+	Proxy []string
+	// Terminal is 1 plus the descriptor, 0 to 2, that is the program's
+	// controlling terminal. No other program may have it. 0: it has none.
+	Terminal int
+	Limits   Limits
+	Require  Level // the minimum level
 
 	try     bool     // start no program, see Probe
 	without []string // layers that a test omits, to test the others alone
@@ -164,6 +168,8 @@ func (s Spec) check() error {
 		return errors.New("argv names no program")
 	case s.Dir != "" && !clean(s.Dir):
 		return fmt.Errorf("the working folder %q is not an absolute clean path", s.Dir)
+	case s.Home != "" && (!clean(s.Home) || s.Home == "/"):
+		return fmt.Errorf("the home folder %q is not an absolute clean path below /", s.Home)
 	}
 	for _, text := range slices.Concat(s.Argv, s.Env, s.Proxy) {
 		if strings.ContainsRune(text, 0) {

@@ -228,6 +228,7 @@ func (s Spec) order(namespaces bool) (*shim.StartRequest, error) {
 	if s.Dir == "" {
 		o.Dir = "/"
 	}
+	o.Home, o.Terminal = s.Home, s.Terminal
 	if s.Proxy != nil && own {
 		o.Proxy, o.Env = ProxyPort, slices.Concat(s.Proxy, s.Env)
 	}
@@ -387,6 +388,18 @@ func (p *Process) Kill() {
 	if !p.closed { // its number may be reused
 		_ = unix.Shutdown(int(p.socket.Fd()), unix.SHUT_RDWR) // the shim kills all, then ends
 	}
+}
+
+// Signal sends a signal to the program's process group, or only to the program
+// if there are no namespaces. After the end of the program it does nothing.
+func (p *Process) Signal(sig syscall.Signal) error {
+	p.ending.Lock()
+	defer p.ending.Unlock()
+	if p.closed || p.over {
+		return nil
+	}
+	message := shim.Signal(sig)
+	return shim.Send(int(p.socket.Fd()), &message)
 }
 
 // Wait waits until the program and its processes have ended. An error means

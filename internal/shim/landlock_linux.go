@@ -114,8 +114,14 @@ func (s *sandboxBuild) reachable(write, file uint64) (all []place) {
 		}
 		all = append(all, place{s.Scratch, write, false})
 	}
+	if s.Namespaces && s.Home != "" {
+		all = append(all, place{s.Home, write, false})
+	}
 	for _, dev := range devices() {
 		all = append(all, place{"/dev/" + dev, file, false})
+	}
+	if s.Terminal > 0 {
+		all = append(all, place{"/dev/tty", file, false})
 	}
 	if s.pts {
 		all = append(all, place{"/dev/pts", llRead | file, false})

@@ -270,6 +270,11 @@ func (s *sandboxBuild) dev() error {
 			return failedAt(name, err)
 		}
 	}
+	if s.Terminal > 0 {
+		if err := bind("/dev/tty", false, mountAttrRdonly|mountAttrNosuid|mountAttrNoexec); err != nil {
+			return failedAt("tty", err)
+		}
+	}
 	for _, link := range [][2]string{{"fd", ""}, {"stdin", "/0"}, {"stdout", "/1"}, {"stderr", "/2"}} {
 		if err := syscall.Symlink("/proc/self/fd"+link[1], inside+"/dev/"+link[0]); err != nil {
 			return err
@@ -306,13 +311,26 @@ func (s *sandboxBuild) scratch() error {
 			return err
 		}
 	}
-	if err := errors.Join(open("/tmp"), open("/var/tmp")); err != nil {
+	if err := errors.Join(open("/tmp"), open("/var/tmp"), s.home()); err != nil {
 		return err
 	}
 	if err := syscall.Mount(inside+"/run", inside+"/run", "", syscall.MS_BIND, ""); err != nil {
 		return err
 	}
 	return mountSetattr(inside+"/run", 0, &mountAttr{set: mountAttrRdonly})
+}
+
+// home creates the folder for files that programs keep in the user's home. What
+// the system shows there is mounted into it later.
+func (s *sandboxBuild) home() error {
+	if s.Home == "" {
+		return nil
+	}
+	var made folders
+	if err := made.above(inside + s.Home); err != nil {
+		return err
+	}
+	return open(s.Home)
 }
 
 // open creates an empty writable folder.

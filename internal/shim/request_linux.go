@@ -4,7 +4,7 @@ package shim
 
 import "math"
 
-// StartRequest is the first and only request to the shim.
+// StartRequest is the first request to the shim. Signals can follow.
 type StartRequest struct {
 	Argv, Env []string
 	Path      string // search path for the program, unless Env has a PATH
@@ -23,13 +23,17 @@ type StartRequest struct {
 	// Landlock permits.
 	Namespaces bool
 	Scratch    string // without namespaces: the folder that replaces /tmp
-	Limits     Limits
-	Filter     []byte   // the filter of system calls, in the kernel's format
-	Plain      []byte   // the same for a kernel that cannot report calls
-	Require    int      // the minimum level: 1 partial, 2 strict
-	Missing    []string // layers that the parent knows to be missing
-	Try        bool     // start no program: only try everything else
-	Without    []string // layers that a test omits
+	Home       string // an empty writable folder that the program sees; empty: none
+	// Terminal is 1 plus the descriptor, 0 to 2, of the program's controlling
+	// terminal; 0: it has none.
+	Terminal int
+	Limits   Limits
+	Filter   []byte   // the filter of system calls, in the kernel's format
+	Plain    []byte   // the same for a kernel that cannot report calls
+	Require  int      // the minimum level: 1 partial, 2 strict
+	Missing  []string // layers that the parent knows to be missing
+	Try      bool     // start no program: only try everything else
+	Without  []string // layers that a test omits
 }
 
 // Root is a folder that the program sees.
@@ -51,6 +55,25 @@ const (
 // Limits bounds the program. None is zero.
 type Limits struct {
 	Processes, Files, FileSize, Data, Scratch, CPU uint64 // CPU in seconds
+}
+
+// Signal is a message to the shim after the program has started: it sends this
+// signal to the program's process group. Without namespaces, only the program
+// gets it.
+type Signal int
+
+// Pack encodes a signal.
+func (s *Signal) Pack() []byte {
+	var p packer
+	p.number(uint64(*s)) //nolint:gosec // small
+	return p.out
+}
+
+// Unpack decodes what Pack wrote.
+func (s *Signal) Unpack(in []byte) error {
+	u := unpacker{in: in}
+	*s = Signal(u.atMost(64)) //nolint:gosec // small
+	return u.end()
 }
 
 // Message is a message of the shim.
@@ -126,6 +149,8 @@ func (o *StartRequest) Pack() []byte {
 	p.number(uint64(o.Proxy))
 	p.flag(o.Namespaces)
 	p.text(o.Scratch)
+	p.text(o.Home)
+	p.number(uint64(o.Terminal)) //nolint:gosec // small
 	for _, v := range o.Limits.all() {
 		p.number(*v)
 	}
@@ -153,6 +178,7 @@ func (o *StartRequest) Unpack(in []byte) error {
 	o.Network, o.Loopback = u.flag(), u.flag()
 	o.Proxy = uint16(u.atMost(math.MaxUint16)) //nolint:gosec // bounded
 	o.Namespaces, o.Scratch = u.flag(), u.text()
+	o.Home, o.Terminal = u.text(), int(u.atMost(3)) //nolint:gosec // small
 	for _, v := range o.Limits.all() {
 		*v = u.number()
 	}

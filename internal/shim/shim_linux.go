@@ -159,15 +159,14 @@ func (s *sandboxBuild) prepare() error {
 // finish waits for the program's end and reports the result.
 func (s *sandboxBuild) finish(pid int) int {
 	if s.Namespaces {
-		go lifeline()
+		go lifeline(pid)
 	} else {
 		pin, err := pidfdOpen(pid)
 		if err != nil {
 			return 1
 		}
 		go func() {
-			var nothing Message
-			_, _ = Receive(control, &nothing) // the parent has nothing more to send
+			forward(func(sig syscall.Signal) { _ = pidfdSendSignal(pin, sig) })
 			_ = pidfdSendSignal(pin, syscall.SIGKILL)
 		}()
 	}
@@ -185,11 +184,21 @@ func (s *sandboxBuild) finish(pid int) int {
 	select {} // the parent reads the overlays and ends this process
 }
 
-// lifeline ends the shim, and with it the sandbox, when its parent has ended.
-func lifeline() {
-	var nothing Message
-	if _, err := Receive(control, &nothing); err != nil { // the parent has nothing more to send
-		syscall.Exit(0)
+// lifeline forwards signals to the program, which leads its process group. It
+// ends the shim, and with it the sandbox, when its parent has ended.
+func lifeline(pid int) {
+	forward(func(sig syscall.Signal) { _ = syscall.Kill(-pid, sig) })
+	syscall.Exit(0)
+}
+
+// forward sends the parent's signals, until the parent has ended.
+func forward(send func(syscall.Signal)) {
+	for {
+		var sig Signal
+		if _, err := Receive(control, &sig); err != nil {
+			return
+		}
+		send(syscall.Signal(sig))
 	}
 }
 
@@ -310,7 +319,8 @@ func (s *sandboxBuild) start() (pid int, err error) {
 	if !s.Try {
 		s.ignored.set(sigDefault) // the program would inherit ignored signals
 		pid, err = syscall.ForkExec(path, s.Argv, &syscall.ProcAttr{
-			Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+			Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2},
+			Sys: &syscall.SysProcAttr{Setsid: true, Setctty: s.Terminal > 0, Ctty: max(s.Terminal-1, 0)},
 		})
 		s.ignored.set(sigIgnore)
 		if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"io"
 
 	"github.com/remit-dev/remit/tool"
 )
@@ -14,18 +15,26 @@ type App struct {
 	Progress      *Progress
 	Output        *Output
 	Code          ExitCode
+	ProgramCode   int            // exit code of the program that remit exec ran
+	streams       Env            // as given, for a program
 	closers       []func() error // closes what the command opened
 }
 
 // NewApp returns a run of the command in an environment. The caller closes it.
 func NewApp(w Env) *App {
-	p := &Progress{host: w.Host}
+	p, given := &Progress{host: w.Host}, w
 	if w.ErrTerminal {
 		p.writer, w.Err, w.Out = w.Err, progressWriter{p, w.Err}, progressWriter{p, w.Out}
 	}
 	out := &Output{w: w.Out}
 	w.Out = out
-	return &App{Env: w, Progress: p, Output: out}
+	return &App{Env: w, Progress: p, Output: out, streams: given}
+}
+
+// Streams returns the standard files for a program. The command's own messages
+// go to Out and Err.
+func (a *App) Streams() (in io.Reader, out, err io.Writer) {
+	return a.streams.In, a.streams.Out, a.streams.Err
 }
 
 // ExitWith makes the command end with a code, unless a worse one is set.
