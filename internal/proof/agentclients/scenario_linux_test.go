@@ -85,7 +85,7 @@ func play(t *testing.T, c agentclients.Client, sc scenario) (agentclients.Transc
 		for i, q := range tr.Requests {
 			write(t, filepath.Join(dump, fmt.Sprintf("%s-%s-%d.json", c.Name, sc.name, i)), q.Path+"\n"+string(q.Body))
 		}
-		write(t, filepath.Join(dump, c.Name+"-"+sc.name+".said"), tr.Outcomes[0].Said+tr.Stderr)
+		write(t, filepath.Join(dump, c.Name+"-"+sc.name+".said"), tr.Outcomes[0].Output+tr.Stderr)
 		env, err := json.MarshalIndent(r.Events(), "", " ")
 		require.NoError(t, err)
 		write(t, filepath.Join(dump, c.Name+"-"+sc.name+".events"), string(env))
@@ -200,6 +200,7 @@ func cleaned(t *testing.T, s sample, of agentclients.Session, command string) st
 	e.SetIndent("", "  ")
 	require.NoError(t, e.Encode(s))
 	text := strings.NewReplacer(
+		"\"/root", "\"/top", // of sub-agents of Codex, whose names look like paths
 		command, "/usr/bin/hook", `"path": "`+of.Dir[1:], `"path": "workspace`, of.Dir, "/workspace", of.Home, "/home/user",
 		strings.ReplaceAll(of.Dir, "/", "-"), "-workspace",
 	).Replace(b.String())
