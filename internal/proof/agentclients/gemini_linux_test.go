@@ -62,7 +62,7 @@ func geminiAnswers() []scenario {
 			return agentclients.Call("run_shell_command", object{"command": command})
 		},
 	}, map[string]agentclients.Answer{
-		"deny": geminiDecision("deny", ""), "block": geminiDecision("block", ""), "ask": geminiDecision("ask", ""),
+		"deny": geminiDecision("deny", ""), "block": geminiDecision("block", ""), // not "ask", after which a run without a person does not end
 		"updates":       geminiDecision("allow", `,"hookSpecificOutput":{"tool_input":{"command":"echo updated > updated.txt"}}`),
 		"exit-1":        {Stderr: "the hook is broken", Code: 1},
 		"exit-7-silent": {Code: 7},
