@@ -103,7 +103,7 @@ var owners = []owner{
 	{pkg: "github.com/pelletier/go-toml/v2/...", by: []string{"internal/connect"}},
 	{pkg: "github.com/modelcontextprotocol/go-sdk/...", by: []string{"mcp", "mcp/...", "internal/login"}, tests: []string{"cmd/...", "examples/guides"}},
 	{pkg: "github.com/spf13/cobra/...", by: []string{"cmd/..."}},
-	{pkg: "github.com/stretchr/testify/...", by: []string{"*test"}, tests: []string{"..."}},
+	{pkg: "github.com/stretchr/testify/...", by: []string{"*test", "internal/proof/agentclients"}, tests: []string{"..."}},
 	// Both import testing and testify, and with it net/http, in code that is not a test.
 	{pkg: "github.com/samber/mo/result"},
 	{pkg: "github.com/samber/mo/either"},

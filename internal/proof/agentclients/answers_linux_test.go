@@ -40,7 +40,7 @@ func answerScenarios(n names, replies map[string]agentclients.Answer) (all []sce
 		scenario{name: "killed-before", answers: []agentclients.Answer{{Event: n.before, Kill: true}}, prompts: run},
 		scenario{name: "killed-after", answers: []agentclients.Answer{{Event: n.after, Kill: true}}, prompts: run},
 		scenario{name: "killed-while", prompts: func(string) []agentclients.Prompt {
-			return one(n.command(`echo ran > ran.txt; kill -9 $(cat "$REMIT_AGENT_RUN/pid")`))
+			return one(n.command(`echo ran > ran.txt; xargs kill -9 < "$REMIT_AGENT_RUN/pid"`))
 		}},
 	)
 	return all

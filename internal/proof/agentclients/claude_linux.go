@@ -58,14 +58,14 @@ func runClaude(t *testing.T, p *place, s Session) (all []Outcome) {
 		require.NoError(t, err)
 		_, _ = in.Write(append(message, '\n'))
 		said, more := untilResult(lines)
-		all = append(all, Outcome{Said: said})
+		all = append(all, Outcome{Output: said})
 		if !more {
 			break
 		}
 	}
 	_ = in.Close()
 	rest, _ := io.ReadAll(lines)
-	all[len(all)-1].Said += string(rest)
+	all[len(all)-1].Output += string(rest)
 	code := exitCode(t, cmd.Wait())
 	for i := range all {
 		all[i].Code = code

@@ -48,7 +48,7 @@ func runCodex(t *testing.T, p *place, s Session) (all []Outcome) {
 		o := p.once(t, s.Dir, append(args, prompt.Text)...)
 		all = append(all, o)
 		if thread == "" {
-			thread = codexThread(o.Said)
+			thread = codexThread(o.Output)
 		}
 	}
 	return all
@@ -74,7 +74,7 @@ func (p *place) once(t *testing.T, dir string, args ...string) Outcome {
 	var said bytes.Buffer
 	cmd.Stdout = &said
 	err = cmd.Run()
-	return Outcome{Said: said.String(), Code: exitCode(t, err)}
+	return Outcome{Output: said.String(), Code: exitCode(t, err)}
 }
 
 // TrustCodexHooks makes Codex trust the hooks of a home, as a person does with

@@ -25,6 +25,7 @@ func gemini() driver {
 			return []string{
 				"GEMINI_API_KEY=stand-in", "GOOGLE_GEMINI_BASE_URL=http://" + address, "GEMINI_CLI_TRUST_WORKSPACE=true",
 				"GEMINI_TELEMETRY_ENABLED=false",
+				"GEMINI_CLI_NO_RELAUNCH=true", // one process, which a test can kill
 			}
 		},
 		run: runGemini,

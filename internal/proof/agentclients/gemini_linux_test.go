@@ -44,7 +44,7 @@ func geminiTools() []scenario {
 			return one(call("invoke_agent", object{"agent_name": "generalist", "prompt": "help with it"}))
 		}, helpers: func(string) []agentclients.Prompt {
 			return []agentclients.Prompt{{Text: "help with it", Turns: []turn{
-				agentclients.Turn(call("run_shell_command", object{"command": "echo made > made.txt"})), agentclients.Turn(call("complete_task", object{"result": "helped", "response": "helped"})),
+				agentclients.Turn(call("run_shell_command", object{"command": "echo made > made.txt"})), agentclients.Turn(call("complete_task", object{"result": object{"response": "helped"}})),
 			}}}
 		}},
 	}
@@ -62,8 +62,11 @@ func geminiAnswers() []scenario {
 			return agentclients.Call("run_shell_command", object{"command": command})
 		},
 	}, map[string]agentclients.Answer{
-		"deny": geminiDecision("deny", ""), "block": geminiDecision("block", ""), "ask": geminiDecision("ask", ""),
-		"updates":     geminiDecision("allow", `,"hookSpecificOutput":{"tool_input":{"command":"echo updated > updated.txt"}}`),
-		"no-continue": {Stdout: `{"continue":false,"stopReason":"the hook stops"}`},
+		"deny": geminiDecision("deny", ""), "block": geminiDecision("block", ""), // not "ask", after which a run without a person does not end
+		"updates":       geminiDecision("allow", `,"hookSpecificOutput":{"tool_input":{"command":"echo updated > updated.txt"}}`),
+		"exit-1":        {Stderr: "the hook is broken", Code: 1},
+		"exit-7-silent": {Code: 7},
+		"exit-2-silent": {Code: 2},
+		"no-continue":   {Stdout: `{"continue":false,"stopReason":"the hook stops"}`},
 	})
 }

@@ -85,7 +85,7 @@ func play(t *testing.T, c agentclients.Client, sc scenario) (agentclients.Transc
 		for i, q := range tr.Requests {
 			write(t, filepath.Join(dump, fmt.Sprintf("%s-%s-%d.json", c.Name, sc.name, i)), q.Path+"\n"+string(q.Body))
 		}
-		write(t, filepath.Join(dump, c.Name+"-"+sc.name+".said"), tr.Outcomes[0].Said+tr.Stderr)
+		write(t, filepath.Join(dump, c.Name+"-"+sc.name+".said"), tr.Outcomes[0].Output+tr.Stderr)
 		env, err := json.MarshalIndent(r.Events(), "", " ")
 		require.NoError(t, err)
 		write(t, filepath.Join(dump, c.Name+"-"+sc.name+".events"), string(env))
@@ -163,23 +163,24 @@ func filesIn(t *testing.T, dir string) map[string]string {
 
 // changing are texts that differ from run to run.
 var changing = []struct {
-	found *regexp.Regexp
-	put   string // with the number of the value, in the order of their appearance
+	found  *regexp.Regexp
+	put    string // with the number of the value, in the order of their appearance
+	client string // "": each
 }{
-	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "00000000-0000-4000-8000-%012d"},
-	{regexp.MustCompile(`/tmp/agent[0-9]+`), "/tmp/run%d"},
-	{regexp.MustCompile(`-tmp-agent[0-9]+`), "-tmp-run%d"},
-	{regexp.MustCompile(`\bb[a-z0-9]{8}\b`), "background%d"}, // Claude Code's background tasks
-	{regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}.[0-9]{3}Z`), "2026-01-02T03:04:05.%03dZ"},
-	{regexp.MustCompile(`session-20[0-9T-]{14}-[0-9a-f]{8}`), "session-2026-01-02T03-04-%08d"},
-	{regexp.MustCompile(`\bevt_[0-9A-Za-z]+`), "evt_%d"},
-	{regexp.MustCompile(`\bses_[0-9A-Za-z]+`), "ses_%d"},
-	{regexp.MustCompile(`\bmsg_[0-9A-Za-z]+`), "msg_%d"},
-	{regexp.MustCompile(`\bprt_[0-9A-Za-z]+`), "prt_%d"},
-	{regexp.MustCompile(`"slug": "[^"]+"`), `"slug": "slug-%d"`},
-	{regexp.MustCompile(`Chunk ID: [0-9a-f]{6}`), "Chunk ID: %d"},
-	{regexp.MustCompile(`sessions/20[0-9]{2}/[0-9]{2}/[0-9]{2}/rollout-[0-9T-]{19}`), "sessions/2026/01/02/rollout-2026-01-02T03-04-%02d"},
-	{regexp.MustCompile(`\ba[0-9a-f]{16}\b`), "agent%d"},
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "00000000-0000-4000-8000-%012d", ""},
+	{regexp.MustCompile(`/tmp/agent[0-9]+`), "/tmp/run%d", ""},
+	{regexp.MustCompile(`-tmp-agent[0-9]+`), "-tmp-run%d", ""},
+	{regexp.MustCompile(`\bb[a-z0-9]{8}\b`), "background%d", "claude-code"}, // Claude Code's background tasks
+	{regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}.[0-9]{3}Z`), "2026-01-02T03:04:05.%03dZ", ""},
+	{regexp.MustCompile(`session-20[0-9T-]{14}-[0-9a-f]{8}`), "session-2026-01-02T03-04-%08d", ""},
+	{regexp.MustCompile(`\bevt_[0-9A-Za-z]+`), "evt_%d", ""},
+	{regexp.MustCompile(`\bses_[0-9A-Za-z]+`), "ses_%d", ""},
+	{regexp.MustCompile(`\bmsg_[0-9A-Za-z]+`), "msg_%d", ""},
+	{regexp.MustCompile(`\bprt_[0-9A-Za-z]+`), "prt_%d", ""},
+	{regexp.MustCompile(`"slug": "[^"]+"`), `"slug": "slug-%d"`, ""},
+	{regexp.MustCompile(`Chunk ID: [0-9a-f]{6}`), "Chunk ID: %d", ""},
+	{regexp.MustCompile(`sessions/20[0-9]{2}/[0-9]{2}/[0-9]{2}/rollout-[0-9T-]{19}`), "sessions/2026/01/02/rollout-2026-01-02T03-04-%02d", ""},
+	{regexp.MustCompile(`\ba[0-9a-f]{16}\b`), "agent%d", ""},
 }
 
 var (
@@ -200,10 +201,14 @@ func cleaned(t *testing.T, s sample, of agentclients.Session, command string) st
 	e.SetIndent("", "  ")
 	require.NoError(t, e.Encode(s))
 	text := strings.NewReplacer(
+		"\"/root", "\"/top", // of sub-agents of Codex, whose names look like paths
 		command, "/usr/bin/hook", `"path": "`+of.Dir[1:], `"path": "workspace`, of.Dir, "/workspace", of.Home, "/home/user",
 		strings.ReplaceAll(of.Dir, "/", "-"), "-workspace",
 	).Replace(b.String())
 	for _, c := range changing {
+		if !strings.HasPrefix(s.Client, c.client) {
+			continue
+		}
 		seen := map[string]string{}
 		text = c.found.ReplaceAllStringFunc(text, func(s string) string {
 			if seen[s] == "" {

@@ -41,8 +41,8 @@ type Session struct {
 type Outcome struct {
 	// Calls are those that the model requested, with what the agent answered.
 	Calls []fakemodel.Exchange
-	// Said is what the agent wrote on its standard output.
-	Said string
+	// Output is what the agent wrote on its standard output.
+	Output string
 	// Code is the exit code of the agent's process. Agents that run several
 	// prompts in one process have the same for each. 128 and a signal: killed.
 	Code int

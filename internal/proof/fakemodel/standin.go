@@ -74,8 +74,8 @@ func (s *StandIn) Requests() []Request {
 	return append([]Request{}, s.requests...)
 }
 
-// heard is what a stand-in reads of a request: its parts in order.
-type heard struct {
+// incoming is what a stand-in reads of a request: its parts in order.
+type incoming struct {
 	model string
 	tools bool // it offers tools, which a request for a title or a summary does not
 	parts []part
@@ -90,7 +90,7 @@ type part struct {
 
 // dialect is the format of one API.
 type dialect struct {
-	hear func(body []byte) (heard, error)
+	parse func(body []byte) (incoming, error)
 	// say writes a turn. n is unique.
 	say func(w *reply, t Turn, n int)
 }
@@ -98,13 +98,13 @@ type dialect struct {
 func dialectOf(path string) (d dialect, found bool) {
 	switch {
 	case strings.HasSuffix(path, "/messages"):
-		return dialect{hearAnthropic, sayAnthropic}, true
+		return dialect{parseAnthropic, sayAnthropic}, true
 	case strings.HasSuffix(path, "/responses"):
-		return dialect{hearResponses, sayResponses}, true
+		return dialect{parseResponses, sayResponses}, true
 	case strings.HasSuffix(path, "/chat/completions"):
-		return dialect{hearChat, sayChat}, true
+		return dialect{parseChat, sayChat}, true
 	case strings.HasSuffix(path, ":generateContent"), strings.HasSuffix(path, ":streamGenerateContent"):
-		return dialect{hearGemini, sayGemini}, true
+		return dialect{parseGemini, sayGemini}, true
 	default:
 		return dialect{}, false
 	}
@@ -130,7 +130,7 @@ func (s *StandIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"message":"the stand-in does not serve this path"}}`, http.StatusNotFound)
 		return
 	}
-	h, err := d.hear(body)
+	h, err := d.parse(body)
 	if err != nil {
 		http.Error(w, fmt.Sprintf(`{"error":{"message":%q}}`, err), http.StatusBadRequest)
 		return
@@ -148,7 +148,7 @@ func streams(r *http.Request, body []byte) bool {
 var ownID = regexp.MustCompile(`_s([0-9]+)_t([0-9]+)_c([0-9]+)$`)
 
 // next notes the results of a request, and returns the turn that follows.
-func (s *StandIn) next(h heard) Turn {
+func (s *StandIn) next(h incoming) Turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, turn := -1, 0

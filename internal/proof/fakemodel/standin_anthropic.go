@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-func hearAnthropic(body []byte) (h heard, err error) {
+func parseAnthropic(body []byte) (h incoming, err error) {
 	var request struct {
 		Model    string
 		Tools    []json.RawMessage
@@ -15,7 +15,7 @@ func hearAnthropic(body []byte) (h heard, err error) {
 		}
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
-		return heard{}, err
+		return incoming{}, err
 	}
 	h.model, h.tools = request.Model, len(request.Tools) > 0
 	for _, m := range request.Messages {
@@ -33,7 +33,7 @@ func hearAnthropic(body []byte) (h heard, err error) {
 			Content    json.RawMessage
 		}
 		if err := json.Unmarshal(m.Content, &blocks); err != nil {
-			return heard{}, err
+			return incoming{}, err
 		}
 		for _, b := range blocks {
 			if b.Type == "tool_result" {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-func hearGemini(body []byte) (h heard, err error) {
+func parseGemini(body []byte) (h incoming, err error) {
 	var request struct {
 		Tools    []json.RawMessage
 		Contents []struct {
@@ -21,7 +21,7 @@ func hearGemini(body []byte) (h heard, err error) {
 		}
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
-		return heard{}, err
+		return incoming{}, err
 	}
 	h.tools = len(request.Tools) > 0
 	for _, c := range request.Contents {

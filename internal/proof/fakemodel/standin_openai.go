@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-func hearResponses(body []byte) (h heard, err error) {
+func parseResponses(body []byte) (h incoming, err error) {
 	var request struct {
 		Model string
 		Tools []json.RawMessage
@@ -18,7 +18,7 @@ func hearResponses(body []byte) (h heard, err error) {
 		}
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
-		return heard{}, err
+		return incoming{}, err
 	}
 	h.model, h.tools = request.Model, len(request.Tools) > 0
 	for _, item := range request.Input {
@@ -71,7 +71,7 @@ func sayResponses(w *reply, t Turn, n int) {
 	w.event("response.completed", `{"type":"response.completed","response":`+response("completed", strings.Join(items, ","))+`}`)
 }
 
-func hearChat(body []byte) (h heard, err error) {
+func parseChat(body []byte) (h incoming, err error) {
 	var request struct {
 		Model    string
 		Tools    []json.RawMessage
@@ -82,7 +82,7 @@ func hearChat(body []byte) (h heard, err error) {
 		}
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
-		return heard{}, err
+		return incoming{}, err
 	}
 	h.model, h.tools = request.Model, len(request.Tools) > 0
 	for _, m := range request.Messages {
