@@ -14,7 +14,6 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
-	"github.com/remit-dev/remit/revert/effect"
 )
 
 // RevertCommand returns remit revert.
@@ -24,12 +23,13 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	var how revert.Options
 	cmd := &cobra.Command{
 		Use: "revert TXN | CALL | --last", Short: "Revert a transaction or a call, also after its commit",
-		Long: "Reverts a transaction, or a call with the later calls of its transaction that changed the same files. A file that\n" +
+		Long: "Reverts a transaction, or a call with the later calls of its transaction that changed the same files. If a text file\n" +
+			"changed since at other lines, the command keeps these lines and reverts those of the call (merged). Any other file that\n" +
 			"changed since stays as it is, and the command lists it: the exit code is then 6. --last selects the newest transaction\n" +
 			"that can be reverted, or whose process ended while calls are held for the commit.\n\n" +
 			"--preview shows the result for each file, and changes nothing. --cascade also reverts later transactions that changed\n" +
-			"the same files. --force overwrites what changed since. It stores each overwritten version first: remit redo restores\n" +
-			"it.\n\n" +
+			"the same files. --no-merge leaves each file as it is that changed since. --force overwrites what changed since and was\n" +
+			"not merged. It stores each overwritten version first: remit redo restores it.\n\n" +
 			"Exit codes: 0 everything was reverted; 2 usage, or an unknown transaction; 6 not everything could be reverted.",
 		Args: cli.WantIDs(0, 1, "the id of one transaction or call, or --last"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,6 +44,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			if how.Force && how.By == "" {
 				return cli.UsageProblem("--force needs --by NAME: the system does not know the name of this account")
 			}
+			how.Overlaps = true // the caller is a person
 			do := func(rt *agent.Runtime, ctx context.Context, id string) (revert.Report, error) {
 				return rt.Revert(ctx, id, how)
 			}
@@ -66,6 +67,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&last, "last", false, "select the newest transaction that can be reverted")
 	cmd.Flags().BoolVar(&preview, "preview", false, "show the result for each file, and change nothing")
 	cmd.Flags().BoolVar(&how.Cascade, "cascade", false, "also revert later transactions that changed the same files")
+	cmd.Flags().BoolVar(&how.NoMerge, "no-merge", false, "leave each file as it is that changed since, also at other lines")
 	cmd.Flags().BoolVar(&how.Force, "force", false, "overwrite what changed since; remit stores each overwritten version first, so redo restores it")
 	cmd.Flags().StringVar(&how.By, "by", "", "`NAME` of the person who reverts, for the record (default: your account)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
@@ -184,7 +186,7 @@ func runRevert(ctx context.Context, a *cli.App, p *state.Workspace, which target
 // redo a tool's own Revert, and an open transaction has no redo.
 func redoable(rep revert.Report) bool {
 	return rep.State != revert.TxnOpen && slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool {
-		return i.Outcome == effect.Restored && !strings.HasPrefix(i.Resource, "tool://")
+		return i.Outcome.Applies() && !strings.HasPrefix(i.Resource, "tool://")
 	})
 }
 
