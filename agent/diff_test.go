@@ -140,6 +140,7 @@ func TestDiffIsOfTheSession(t *testing.T) {
 func TestDiffTellsForeignWorkApart(t *testing.T) {
 	ctx := context.Background()
 	dir := workspace(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("once\n"), 0o640)) // a merge needs only what differs
 	rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 	tx := begin(t, newSession(t, rt))
 	invoke(t, tx, "file_write", tool.Args{"path": "a.txt", "content": "one\n"})

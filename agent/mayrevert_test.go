@@ -197,3 +197,53 @@ func TestMayRevertNothing(t *testing.T) {
 	require.Equal(t, 1, asked)
 	invoke(t, begin(t, s), "file_write", tool.Args{"path": "a.txt", "content": "again"}) // nothing holds it
 }
+
+// TestMayMerge checks that the policy decides whether a revert by an agent keeps
+// what another process changed. A person's revert does not ask it.
+func TestMayMerge(t *testing.T) {
+	for _, tt := range []struct {
+		effect perm.Effect
+		merges bool
+	}{{perm.Allow, true}, {perm.Deny, false}, {perm.Ask, false}} {
+		t.Run(string(tt.effect), func(t *testing.T) {
+			ctx, dir := t.Context(), workspace(t)
+			name := filepath.Join(dir, "lines.txt")
+			require.NoError(t, os.WriteFile(name, []byte("one\ntwo\nthree\n"), 0o644))
+			policy := perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
+				if r.Purpose != perm.PurposeMerge {
+					return perm.NewDecision(perm.Allow, perm.Details{}), nil
+				}
+				require.Equal(t, "lines.txt", r.Access.Resource.Path)
+				require.Equal(t, perm.Write, r.Access.Action)
+				return perm.NewDecision(tt.effect, perm.Details{Reasons: []perm.Reason{{Set: "deny", Text: "no merges"}}}), nil
+			})
+			rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(policy))
+			s := newSession(t, rt)
+			tx := begin(t, s)
+			invoke(t, tx, "file_edit", tool.Args{"path": "lines.txt", "old": "one", "new": "ONE"})
+			require.NoError(t, tx.Commit(ctx))
+			require.NoError(t, os.WriteFile(name, []byte("ONE\ntwo\nmine\n"), 0o644))
+
+			how := revert.Options{Permit: s.MayRevert, PermitMerge: s.MayMerge}
+			rep, err := s.Revert(ctx, tx.ID(), how)
+			want := "one\ntwo\nmine\n"
+			if !tt.merges {
+				require.ErrorIs(t, err, agent.ErrPartialRevert)
+				require.Contains(t, rep.Items[0].Why, "does not let coder merge it: no merges")
+				now, err := os.ReadFile(name)
+				require.NoError(t, err)
+				require.Equal(t, "ONE\ntwo\nmine\n", string(now))
+				rep, err = rt.Revert(ctx, tx.ID(), revert.Options{})
+				require.NoError(t, err)
+				require.Equal(t, effect.Merged, rep.Items[0].Outcome)
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, effect.Merged, rep.Items[0].Outcome)
+			now, err := os.ReadFile(name)
+			require.NoError(t, err)
+			require.Equal(t, want, string(now))
+			require.Error(t, s.MayMerge(ctx, revert.Call{Session: "s_other"}, "file://workspace/lines.txt"))
+		})
+	}
+}

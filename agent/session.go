@@ -175,12 +175,33 @@ func (s *Session) Preview(ctx context.Context, id string, how revert.Options) (r
 // asks, MayRevert asks the approver if asking is set. Without an approver, or
 // with a rejection, it returns an error.
 func (s *Session) MayRevert(ctx context.Context, c revert.Call, asking bool) error {
+	l, err := s.pipelineFor(ctx, c)
+	if err != nil {
+		return err
+	}
+	return l.MayRevert(ctx, c, asking)
+}
+
+// MayMerge evaluates the policy, with purpose merge, for a revert of a call that
+// keeps what another process changed in a file. A host program passes it as
+// revert.Options.PermitMerge, beside MayRevert. If the policy denies or asks,
+// MayMerge returns an error, and the file is a conflict.
+func (s *Session) MayMerge(ctx context.Context, c revert.Call, resource string) error {
+	l, err := s.pipelineFor(ctx, c)
+	if err != nil {
+		return err
+	}
+	return l.MayMerge(ctx, c, resource)
+}
+
+// pipelineFor returns the pipeline that decides about a revert of a call.
+func (s *Session) pipelineFor(ctx context.Context, c revert.Call) (*pipeline.Pipeline, error) {
 	if c.Session != s.id {
-		return fmt.Errorf("call %s is of another session", c.Ref.Call)
+		return nil, fmt.Errorf("call %s is of another session", c.Ref.Call)
 	}
 	prompt, err := revert.PromptOf(ctx, s.rt.journal, c.Ref.Txn)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	counts := &txnFacts{session: s, txn: c.Ref.Txn}
 	if c.Started != nil {
@@ -189,7 +210,7 @@ func (s *Session) MayRevert(ctx context.Context, c revert.Call, asking bool) err
 	return pipeline.New(pipeline.Config{
 		Services: s.rt.services, Tools: s.tools, Principal: s.principal, Client: s.client, Prompt: promptFacts(prompt),
 		Recorder: revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(c.Ref.Txn), Facts: counts, Memory: approvalStore{s}, Limits: s.limits,
-	}).MayRevert(ctx, c, asking)
+	}), nil
 }
 
 // Redo applies a reverted transaction of this session again; see Runtime.Redo.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/hooks"
 	"github.com/remit-dev/remit/internal/proof/treecheck"
 	_ "github.com/remit-dev/remit/internal/sandbox/first" // the test binary is its own shim
@@ -61,11 +62,13 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	require.NoError(t, err)
 	programs, err := process.New(process.Config{Scratch: filepath.Join(d.state, "scratch")})
 	require.NoError(t, err)
+	near, err := web.New(web.Options{})
+	require.NoError(t, err)
 	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(d.state, "kept")})
 	require.NoError(t, err)
 	d.rt, err = agent.New(
 		agent.Root("workspace", d.dir), agent.Policy(engine), agent.Journal(j), agent.Log(slog.New(slog.NewTextHandler(io.Discard, nil))),
-		agent.Driver(programs), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
+		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
 	)
 	require.NoError(t, err)
 	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: confined, Session: func(ctx context.Context, client, _ string) (*agent.Session, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/process"
@@ -19,8 +18,8 @@ import (
 // Command is the process that the client started instead of a command: it has
 // the outputs of the command, and its exit code is the command's.
 type Command struct {
-	Dir                   string            // its current folder, absolute
-	Env                   map[string]string // variables for the command
+	Dir                   string   // its current folder, absolute
+	Environ               []string // its environment, of which the command gets a part
 	Stdin, Stdout, Stderr *os.File
 	Gone                  <-chan struct{} // closed when the process has ended
 	Exit                  chan<- Exit     // receives one element
@@ -36,6 +35,7 @@ type Exit struct {
 const (
 	exitRefused = 126 // denied, or its changes were
 	exitFailed  = 125 // it could not be run
+	exitKilled  = 137 // a signal ended it
 )
 
 // shellTool returns the tool that runs commands in the sandbox.
@@ -45,6 +45,7 @@ func shellTool() (tool.Tool, error) {
 		Needs: []perm.ResourceAccess{
 			perm.Access(perm.Execute, "exec://*"), perm.Access(perm.Execute, "exec:///**"), perm.Access(perm.Execute, "file://*/**"),
 			perm.Access(perm.Read, "file://*/**"), perm.Access(perm.Write, "file://*/**"), perm.Access(perm.Delete, "file://*/**"),
+			perm.Access(perm.Connect, "https://*:*/**"), perm.Access(perm.Connect, "http://*:*/**"),
 		},
 		AccessFor: shellAccess, ParseScript: scriptOf, EffectClass: effect.Reversible, Destination: tool.NoDestination,
 		Verify: verify.Changes, Execute: runSandboxed,
@@ -88,23 +89,17 @@ func runSandboxed(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessa
 		case <-ctx.Done():
 		}
 	}()
-	cmd.Env = passed(shown.Env)
-	cmd.Output = func(s process.Stream, data []byte) {
-		to := shown.Stdout
-		if s == process.Stderr {
-			to = shown.Stderr
-		}
-		_, _ = to.Write(data) // a reader that left does not end the command
-	}
+	attached := process.Attachment{Stdout: shown.Stdout, Stderr: shown.Stderr, Environment: process.CallerEnvironment(shown.Environ)}
 	if shown.Stdin != nil {
-		cmd.Stdin = shown.Stdin
+		attached.Stdin = shown.Stdin
 	}
+	cmd.Attachment, cmd.Egress = &attached, true
 	r, err := process.Run(ctx, tc, cmd)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if c.code = r.Code; r.Signal != "" {
-		c.code = 137
+		c.code = exitKilled
 	}
 	return commandResult(r)
 }
@@ -134,16 +129,4 @@ func (c *call) finish() {
 		e = Exit{Code: exitFailed, Message: c.out.Text}
 	}
 	c.shown.Exit <- e
-}
-
-// passed returns the variables of the client that a command gets: those that
-// describe the terminal and the language. Others can be secrets.
-func passed(env map[string]string) map[string]string {
-	out := map[string]string{}
-	for name, value := range env {
-		if name == "TERM" || name == "LANG" || name == "TZ" || name == "CI" || name == "NO_COLOR" || name == "COLUMNS" || name == "LINES" || strings.HasPrefix(name, "LC_") {
-			out[name] = value
-		}
-	}
-	return out
 }

@@ -220,7 +220,7 @@ func revertTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	permit := func(_ context.Context, of revert.Call, asking bool) error {
 		return c.st.session.MayRevert(ctx, of, asking)
 	} // until the client disconnects
-	rep, err := c.st.session.Revert(context.WithoutCancel(ctx), id, revert.Options{Permit: permit})
+	rep, err := c.st.session.Revert(context.WithoutCancel(ctx), id, revert.Options{Permit: permit, PermitMerge: c.st.session.MayMerge})
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		return nil, c.unknownTxn(id, err)
 	}
@@ -235,7 +235,7 @@ func previewTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep, err := c.st.session.Preview(ctx, id, revert.Options{Permit: c.st.session.MayRevert})
+	rep, err := c.st.session.Preview(ctx, id, revert.Options{Permit: c.st.session.MayRevert, PermitMerge: c.st.session.MayMerge})
 	if err != nil {
 		return nil, c.unknownTxn(id, err)
 	}

@@ -14,6 +14,7 @@ const (
 	PurposeApply  Purpose = "apply"  // before the runtime applies the change set of a sandboxed program
 	PurposeVerify Purpose = "verify" // after a call: evaluates the postconditions
 	PurposeRevert Purpose = "revert" // before an agent reverts a change of a call
+	PurposeMerge  Purpose = "merge"  // before such a revert keeps what another process changed in the file
 	PurposeList   Purpose = "list"   // selects the visible tools
 )
 

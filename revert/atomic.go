@@ -40,7 +40,7 @@ func (r *Reverter) applySteps(ctx context.Context, w Environment, steps []effect
 		scheme, _ := w.scheme(s.Change.Scheme)
 		g, together := scheme.(batchScheme)
 		switch {
-		case !together || s.Plan != effect.Restored:
+		case !together || !s.Plan.Applies():
 			out[i] = r.applyStep(ctx, w, s)
 		case !done[g.Name()]:
 			done[g.Name()] = true
@@ -54,7 +54,7 @@ func (r *Reverter) applyGroup(ctx context.Context, g batchScheme, steps []effect
 	var own []effect.Step
 	var at []int
 	for i, s := range steps {
-		if s.Plan == effect.Restored && s.Change.Scheme == g.Name() {
+		if s.Plan.Applies() && s.Change.Scheme == g.Name() {
 			own, at = append(own, s), append(at, i)
 		}
 	}

@@ -163,7 +163,7 @@ func (t *Txn) abandon(link string) {
 		if c.Redo != nil && c.Redo.Txn == link {
 			var doubt record.Reverted
 			for _, s := range c.Redo.Reverting.Steps {
-				if s.Plan == effect.Restored {
+				if s.Plan.Applies() {
 					doubt.Results = append(doubt.Results, effect.Result{Resource: s.Change.Resource, Outcome: effect.Failed})
 				}
 			}

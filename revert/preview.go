@@ -101,6 +101,14 @@ func (r *Reverter) preview(ctx context.Context, calls []*Call, m revertMode, t *
 		changes[i] = made[i].change
 		changes[i].N = i + 1
 	}
+	m.merges.calls = func(of []int) (some []*Call) {
+		for _, n := range of {
+			if c := made[n-1].call; !slices.Contains(some, c) {
+				some = append(some, c)
+			}
+		}
+		return some
+	}
 	steps, _, err := r.plan(ctx, w, changes, m, readOnlyJournal{r.Journal})
 	if err != nil {
 		return err
@@ -109,8 +117,11 @@ func (r *Reverter) preview(ctx context.Context, calls []*Call, m revertMode, t *
 		last := made[slices.Max(s.Of)-1].call
 		n := len(rep.Items)
 		rep.add(t, last, effect.Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Forced: s.Forced, Why: s.Why})
-		if s.Plan == effect.Restored {
+		if s.Plan.Applies() {
 			rep.Items[n].Action = s.Change.Kind
+		}
+		if s.Plan == effect.Conflict {
+			rep.Items[n].Overlaps = m.overlaps[s.Change.Resource]
 		}
 	}
 	return nil

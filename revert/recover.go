@@ -314,7 +314,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, 
 		if err != nil {
 			return s, err
 		}
-		m := revertMode{by: c.Redo.Reverting.By, upon: beside.obstaclesTo(c, nil)}
+		m := revertMode{by: c.Redo.Reverting.By, upon: beside.obstaclesTo(c, nil), merges: merging{}.planned(c.Redo.Reverting.Steps)}
 		results, _, err := r.redoCall(ctx, w, rec, c, t.limit, m)
 		s.Reversal, s.Items, s.Outcome, s.Why = true, results, c.Phase, "a redo of it was interrupted; recover finished the redo"
 		return s, err
@@ -401,7 +401,7 @@ func (w Environment) posts(ctx context.Context, c *Call) (posts []record.Post) {
 
 func (r *Reverter) finishReversal(ctx context.Context, w Environment, rec Recorder, c *Call, s RecoveredCall, m revertMode) (RecoveredCall, error) {
 	was := c.Reversal.Reverting // it keeps its requester: a revert that a person asked for can be redone
-	m.cause, m.by, m.only = was.Cause, was.By, c.Reversal.filterOf()
+	m.cause, m.by, m.only, m.merges = was.Cause, was.By, c.Reversal.filterOf(), m.merges.planned(was.Steps)
 	results, _, err := r.revertOneCall(ctx, w, rec, c, m)
 	s.Reversal, s.Items, s.Outcome, s.Why = true, results, c.Phase, "a revert of it was interrupted; recover finished the revert"
 	if err != nil || c.Phase != PhaseStarted {

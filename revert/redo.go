@@ -205,7 +205,7 @@ func (r *Reverter) redoCalls(ctx context.Context, t *Txn, come map[record.CallRe
 			}
 			rep.Items = append(rep.Items, item)
 		}
-		addChanges(rep.Items[first:], steps)
+		m.addChanges(rep.Items[first:], steps)
 	}
 	return nil
 }
@@ -217,6 +217,7 @@ func (r *Reverter) redoCall(ctx context.Context, w Environment, rec Recorder, c 
 	if err := w.settleTries(ctx, c); err != nil {
 		return nil, nil, err
 	}
+	m.merges = m.merges.of(c, true)
 	steps, blobs, err := r.plan(ctx, w, c.revertChanges(only), m, r.Journal)
 	if err != nil {
 		return nil, nil, err
@@ -265,12 +266,12 @@ func (c *Call) revertChanges(only string) []effect.Change {
 		for _, s := range u.Reverting.Steps {
 			resource := s.Change.Resource
 			switch {
-			case u.Reverted == nil && s.Plan == effect.Restored:
+			case u.Reverted == nil && s.Plan.Applies():
 				lost[resource] = s
-			case outcome[resource] == effect.Restored:
+			case outcome[resource].Applies():
 				add(s)
 				delete(lost, resource)
-			case outcome[resource] == effect.Already && lost[resource].Plan == effect.Restored:
+			case outcome[resource] == effect.Already && lost[resource].Plan.Applies():
 				add(lost[resource])
 				delete(lost, resource)
 			}
@@ -332,7 +333,7 @@ func (c *Call) endDoubt(b *record.Reverted) {
 		back, rest := map[string]bool{}, maps.Clone(u.doubt)
 		for _, r := range b.Results {
 			if u.doubt[r.Resource] && r.Outcome.Clean() {
-				back[r.Resource] = r.Outcome == effect.Restored
+				back[r.Resource] = r.Outcome.Applies()
 				delete(rest, r.Resource)
 			}
 		}

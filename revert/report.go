@@ -39,6 +39,9 @@ type ResourceResult struct {
 	Tool   string `json:"tool"`
 	Action string `json:"does,omitempty"` // ActionDrop; else the kind of change that restores it, such as delete
 	effect.Result
+	// Overlaps are the lines of a conflict that the call and another actor both
+	// changed, if Options.Overlaps is set.
+	Overlaps []effect.Overlap `json:"overlaps,omitempty"`
 
 	was effect.Token // version before the item changed the resource
 }
@@ -71,15 +74,21 @@ func (r Report) NotReverted() []ResourceResult {
 // comes with an error, is never complete.
 func (r Report) Complete() bool { return r.State != "" && len(r.NotReverted()) == 0 }
 
-// addChanges adds the changes that the steps of a call made to its items.
-func addChanges(items []ResourceResult, steps []effect.Step) {
+// addChanges adds the changes that the steps of a call made to its items, and
+// the overlaps that prevented a merge.
+func (m revertMode) addChanges(items []ResourceResult, steps []effect.Step) {
 	last := make(map[string]int, len(steps)) // index of the last step by resource
 	for n, s := range steps {
 		last[s.Change.Resource] = n
 	}
 	for i := range items {
-		if n, ok := last[items[i].Resource]; ok && items[i].Outcome == effect.Restored {
+		n, ok := last[items[i].Resource]
+		switch {
+		case !ok:
+		case items[i].Outcome.Applies():
 			items[i].Action, items[i].was = steps[n].Change.Kind, steps[n].Change.Pre
+		case items[i].Outcome == effect.Conflict:
+			items[i].Overlaps = m.overlaps[items[i].Resource]
 		}
 	}
 }
@@ -117,6 +126,9 @@ func (i ResourceResult) then(next ResourceResult) ResourceResult {
 		i.Action = next.Action
 	case i.was != effect.Absent && i.Action != next.Action:
 		i.Action = "write"
+	}
+	if next.Outcome == effect.Merged && i.Outcome.Applies() {
+		i.Outcome, i.Why = next.Outcome, next.Why
 	}
 	i.Now, i.Forced = next.Now, i.Forced || next.Forced
 	return i

@@ -33,15 +33,32 @@ type Options struct {
 	Force bool
 	// By names the requester for the record. Required with Force.
 	By string
+	// NoMerge leaves a file alone that another actor changed at other lines.
+	// Without it, a revert keeps those lines, and reverts the lines of the call.
+	NoMerge bool
+	// Overlaps adds to the report the texts of the lines that a call and another
+	// actor both changed. An agent that may not read the file must not see them.
+	Overlaps bool
 	// Permit decides about each call before it is reverted. After an error the
 	// call is left alone, and the report has the error's text. asking is false
 	// in a preview, which asks no person. Use it for an agent that reverts by
 	// itself: see Session.MayRevert of package agent. nil permits every call.
 	Permit func(ctx context.Context, c Call, asking bool) error
+	// PermitMerge decides about each merge of a file that a call changed. After
+	// an error the file is a conflict with the error's text. See
+	// Session.MayMerge of package agent. nil permits every merge.
+	PermitMerge func(ctx context.Context, c Call, resource string) error
 }
 
 func (u Options) mode(cause string) revertMode {
-	return revertMode{cause: cause, by: u.By, force: u.Force, permit: once(u.Permit)}
+	m := revertMode{
+		cause: cause, by: u.By, force: u.Force, permit: once(u.Permit),
+		merges: merging{never: u.NoMerge, permit: u.PermitMerge},
+	}
+	if u.Overlaps {
+		m.overlaps = map[string][]effect.Overlap{}
+	}
+	return m
 }
 
 // once wraps permit so that it asks about each call at most once.
@@ -351,7 +368,7 @@ func (r *Reverter) revertCalls(ctx context.Context, rec Recorder, calls []*Call,
 		for _, res := range results {
 			items = append(items, ResourceResult{Call: c.Ref.Call, Tool: c.Tool.Name, Result: res})
 		}
-		addChanges(items[first:], steps)
+		m.addChanges(items[first:], steps)
 	}
 	return items, nil
 }

@@ -22,10 +22,13 @@ type revertMode struct {
 	force  bool                       // overwrite other actors' versions after storing them
 	frozen map[string]string          // by resource: the call of unknown outcome that may have touched it
 	upon   map[string][]dependentNote // by resource: calls that depend on it, or may
+	merges merging                    // which conflicts are merged
 	kept   map[string]string          // by resource: the call handled before that did not reach its version there, in words
 	gone   map[string]string          // by resource: the same, for resources that the call had removed
 	permit func(ctx context.Context, c Call, asking bool) error
 	only   *resourceFilter // nil: every resource
+
+	overlaps map[string][]effect.Overlap // by resource, for the report; nil: it must not have them
 }
 
 // dependentNote describes a dependent call of a resource. If the call ran in another
@@ -191,6 +194,7 @@ func (r *Reverter) prepare(ctx context.Context, w Environment, c *Call, m revert
 	if err == nil {
 		var steps []effect.Step
 		var blobs []journal.Blob
+		m.merges = m.merges.of(c, false)
 		if steps, blobs, err = r.plan(ctx, w, m.only.remaining(c), m, r.Journal); err == nil {
 			return steps, blobs
 		}
@@ -210,7 +214,7 @@ func (r *Reverter) writeReverting(ctx context.Context, rec Recorder, undo string
 	for {
 		var claims []string
 		for _, s := range b.Steps {
-			if s.Plan == effect.Restored {
+			if s.Plan.Applies() {
 				claims = append(claims, s.Change.Resource)
 			}
 		}
@@ -367,6 +371,9 @@ func (r *Reverter) plan(ctx context.Context, w Environment, changes []effect.Cha
 			continue
 		}
 		planned, kept, err := s.Plan(ctx, own, keep)
+		if err == nil {
+			planned, kept, err = m.merge(ctx, s, own, planned, kept, keep)
+		}
 		if err == nil && m.force {
 			planned, kept, err = force(ctx, s, own, planned, kept, keep)
 		}
@@ -380,7 +387,7 @@ func (r *Reverter) plan(ctx context.Context, w Environment, changes []effect.Cha
 		// is not reverted already: reverting the dependent call too would
 		// restore the change. And a version that equals this call's belongs to
 		// the dependent call, and would be lost without a message.
-		if on, ok := m.dependentOn(steps[i]); ok && (steps[i].Plan == effect.Conflict || steps[i].Plan == effect.Already || steps[i].Plan == effect.Restored && !m.force) {
+		if on, ok := m.dependentOn(steps[i]); ok && (steps[i].Plan == effect.Conflict || steps[i].Plan == effect.Already || steps[i].Plan.Applies() && !m.force) {
 			steps[i].Plan, steps[i].Why = effect.Conflict, on
 		}
 		// A change below a version that stays is not reverted before it.
@@ -391,7 +398,7 @@ func (r *Reverter) plan(ctx context.Context, w Environment, changes []effect.Cha
 			steps[i].Plan, steps[i].Why = effect.Conflict, why
 		}
 		for above := range Ancestors(steps[i].Change.Resource) {
-			if why, ok := m.gone[above]; ok && steps[i].Plan == effect.Restored {
+			if why, ok := m.gone[above]; ok && steps[i].Plan.Applies() {
 				steps[i].Plan, steps[i].Why = effect.Conflict, why
 			}
 		}
@@ -403,7 +410,7 @@ func (r *Reverter) plan(ctx context.Context, w Environment, changes []effect.Cha
 }
 
 func (r *Reverter) applyStep(ctx context.Context, w Environment, s effect.Step) effect.Result {
-	if s.Plan != effect.Restored {
+	if !s.Plan.Applies() {
 		return effect.Result{Resource: s.Change.Resource, Outcome: s.Plan, Now: s.Change.Pre, Why: s.Why}
 	}
 	if err := r.Host.Point(ctx, "revert.apply"); err != nil {
@@ -447,7 +454,7 @@ func (u *Reversal) unsettled() []effect.Change {
 	open := slices.Clone(u.Changes)
 	slices.Reverse(open)
 	for _, s := range u.Reverting.Steps {
-		if s.Plan == effect.Restored && !clean[s.Change.Resource] {
+		if s.Plan.Applies() && !clean[s.Change.Resource] {
 			open = append(open, s.Change)
 		}
 	}

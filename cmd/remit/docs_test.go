@@ -77,6 +77,6 @@ func TestStatesTables(t *testing.T) {
 	}, order)
 	order, _ = table(t, "Reverted resources")
 	require.Equal(t, []string{
-		string(effect.Restored), string(effect.Already), string(effect.Conflict), string(effect.Failed), string(effect.Unknown),
+		string(effect.Restored), string(effect.Merged), string(effect.Already), string(effect.Conflict), string(effect.Failed), string(effect.Unknown),
 	}, order)
 }

@@ -265,7 +265,9 @@ func (t *planStep) run(ctx context.Context) {
 func (t *planStep) result(ctx context.Context) effect.Result {
 	res := effect.Result{Resource: t.step.Change.Resource, Outcome: effect.Restored, Now: t.step.Change.Post}
 	if t.err == nil {
-		res.Outcome, res.Why = t.linked(ctx)
+		if res.Outcome, res.Why = t.linked(ctx); t.step.Plan == effect.Merged && res.Outcome == effect.Restored {
+			res.Outcome, res.Why = effect.Merged, t.step.Why
+		}
 		return res
 	}
 	res.Outcome, res.Now, res.Why = effect.Failed, "", t.err.Error()

@@ -87,9 +87,7 @@ func (b *ChangeSet) Record(ctx context.Context) error {
 				return err
 			}
 			s.intents, changes = append(s.intents, *in), append(changes, in.change)
-			if a.blob != nil {
-				blobs = append(blobs, *a.blob)
-			}
+			blobs = append(blobs, a.blobs()...)
 			access, fact, err := asked(in.change)
 			if err != nil {
 				return err

@@ -251,7 +251,7 @@ func (s *rootChangeSet) folder(ctx context.Context) func(string) (disk.Info, err
 
 // draft creates the change of an edit.
 func (s *rootChangeSet) draft(ctx context.Context, a *fileEdit) (*plannedEdit, error) {
-	in, err := s.intent(ctx, a, *a.img, s.times)
+	in, err := s.intent(ctx, s.permit, a, *a.img, s.times)
 	if err == nil && in == nil {
 		err = invalid(a.path, "it would not change") // alike has reported a difference
 	}

@@ -244,6 +244,7 @@ func (t *DetectedChanges) record(ctx context.Context, call *callstate.Call) erro
 	}
 	defer op.Leave()
 	var others error
+	t.leave(call)
 	for {
 		changes, blobs := t.Changes()
 		accesses, _, err := allAsked(changes)

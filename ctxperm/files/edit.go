@@ -30,13 +30,24 @@ type fileEdit struct {
 	build builder
 	first func(hostRoot) (disk.Info, error) // the first check of the path, whose result is seen; nil: none
 
-	img       *fileImage // the target, instead of build
-	removes   bool       // the path is removed
-	seen      disk.Info  // what an earlier check found; zero: not checked yet
-	hardLink  string     // another name of the file that was found
-	shared    uint64     // inode that twin also names
-	links     uint64     // number of names of the file
-	elsewhere int        // number of these names outside the root, or otherwise not visible
+	after     *journal.Blob // part of the new content, for a merge; nil: none
+	img       *fileImage    // the target, instead of build
+	removes   bool          // the path is removed
+	seen      disk.Info     // what an earlier check found; zero: not checked yet
+	hardLink  string        // another name of the file that was found
+	shared    uint64        // inode that twin also names
+	links     uint64        // number of names of the file
+	elsewhere int           // number of these names outside the root, or otherwise not visible
+}
+
+// blobs returns the content that the change of an edit names.
+func (a *fileEdit) blobs() (all []journal.Blob) {
+	for _, b := range []*journal.Blob{a.blob, a.after} {
+		if b != nil {
+			all = append(all, *b)
+		}
+	}
+	return all
 }
 
 // plannedEdit is an edit whose change is known and not yet recorded.
@@ -111,9 +122,7 @@ func (f *Files) intendAll(ctx context.Context, p ctxperm.Permit, all []fileEdit)
 			continue
 		}
 		plan.intents, plan.changes = append(plan.intents, *in), append(plan.changes, in.change)
-		if a.blob != nil {
-			plan.blobs = append(plan.blobs, *a.blob)
-		}
+		plan.blobs = append(plan.blobs, a.blobs()...)
 		a.img = &in.img
 		plan.altered = append(plan.altered, a)
 		if delete(made, a.path); in.img.Type == typeDir {
@@ -154,12 +163,12 @@ func (f *Files) intend(ctx context.Context, p ctxperm.Permit, a *fileEdit, made 
 	if err != nil {
 		return nil, err
 	}
-	return f.intent(ctx, a, img, times)
+	return f.intent(ctx, p, a, img, times)
 }
 
 // intent returns the planned edit from the current state to an image, or nil if
 // they are the same.
-func (f *Files) intent(ctx context.Context, a *fileEdit, img fileImage, times *folders) (*plannedEdit, error) {
+func (f *Files) intent(ctx context.Context, p ctxperm.Permit, a *fileEdit, img fileImage, times *folders) (*plannedEdit, error) {
 	pre, post := a.was.Token(), img.Token()
 	if !pre.Known() || !post.Known() {
 		return nil, invalid(a.path, "it has more attributes than can be recorded")
@@ -170,6 +179,7 @@ func (f *Files) intent(ctx context.Context, a *fileEdit, img fileImage, times *f
 	}
 	stage := newStage(f.site.host)
 	was, will := a.was.record(a.blob), img.record().with(img.hardLink)
+	a.leave(ctx, p, img, will)
 	if a.was.info.Inode == a.shared { // else another process put another file there meanwhile
 		was = was.with(a.hardLink)
 		if was != nil && a.shared != 0 {

@@ -49,6 +49,7 @@ type record struct {
 	Mtime     *mtime          `json:"mtime,omitempty"`
 	Content   string          `json:"content,omitempty"` // digest
 	Kept      *effect.BlobRef `json:"kept,omitempty"`
+	Splice    *splice         `json:"splice,omitempty"` // content, by that before the change
 	Target    []byte          `json:"target,omitempty"`
 	Xattrs    [][2]string     `json:"xattrs,omitempty"`
 	HardLink  []byte          `json:"twin,omitempty"`      // path of a name that shares the file
@@ -150,7 +151,7 @@ func (r *record) image(ctx context.Context, keep journal.ContentStore) (fileImag
 func rewritten(was Version, data []byte) fileImage {
 	img := fileImage{Version: was.unprivileged(), fresh: was.Type == ""}
 	img.Type, img.Content = typeFile, string(canon.SumBytes(data))
-	img.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	img.data, img.open = data, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 	return img
 }
 
@@ -207,6 +208,9 @@ func change(resource, stage string, was, will *record, pre, post effect.Token, f
 	for _, r := range []*record{was, will} {
 		if r != nil && r.Kept != nil {
 			c.Blobs = append(c.Blobs, *r.Kept)
+		}
+		if r != nil && r.Splice != nil {
+			c.Blobs = append(c.Blobs, r.Splice.Kept)
 		}
 	}
 	return c, err

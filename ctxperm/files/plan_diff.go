@@ -2,16 +2,18 @@ package files
 
 import "fmt"
 
+// unchanged ends the reason of a conflict.
+const unchanged = "; remit did not change it: check it, and restore or remove it by hand"
+
 // difference describes the current version, compared with the one that the call
 // left, and what to do.
 func (p *plan) difference() string {
-	const then = "; remit did not change it: check it, and restore or remove it by hand"
 	last := p.changes[len(p.changes)-1]
 	inv, err := readInverse(last)
 	if err != nil {
-		return "it is not what the call left" + then
+		return "it is not what the call left" + unchanged
 	}
-	return p.found(inv.Will) + then
+	return p.found(inv.Will) + unchanged
 }
 
 // found compares with a record of the version that the call left.

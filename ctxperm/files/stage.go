@@ -22,6 +22,7 @@ type fileImage struct {
 	Version
 	mtime    time.Time // zero: the time of the write
 	open     func() (io.ReadCloser, error)
+	data     []byte  // its content, if that is in memory
 	fresh    bool    // new: its folder determines a part of its state
 	again    bool    // still the file that it replaces, which a program changed
 	left     Version // the version of the program, with attributes that no program can set

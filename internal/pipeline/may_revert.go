@@ -23,13 +23,10 @@ func (l *Pipeline) MayRevert(ctx context.Context, c revert.Call, asking bool) er
 	if len(accesses) == 0 {
 		return nil // there is no effect to revert
 	}
-	t, _ := internals.ForRevert(l.tools(), c.Tool)
-	a := admitted{id: c.Ref.Call, tool: t, input: c.Started.Input, class: c.Class(), counted: l.p.Facts.Session()}
-	a.redaction = &redaction{input: a.input, known: l.known, sensitive: spec(t).Hints.Sensitive}
-	a.digest = string(canon.Sum("remit/input/v1", a.input))
+	a := l.admittedRevert(c)
 	var ds []perm.Decision
 	for _, access := range accesses {
-		d, err := l.decideRevert(ctx, a, c, access)
+		d, err := l.decideRevert(ctx, a, c, access, perm.PurposeRevert)
 		if err != nil {
 			return fmt.Errorf("the policy could not be asked whether %s may take call %s back: %w", l.p.Principal.ID, a.id, err)
 		}
@@ -57,6 +54,30 @@ func (l *Pipeline) MayRevert(ctx context.Context, c revert.Call, asking bool) er
 	return nil
 }
 
+// MayMerge returns an error if the policy does not let a revert by the principal
+// keep what another process changed in a file of the call. It evaluates the
+// policy with purpose merge, for a write of the file. It asks no approver: if
+// the policy asks, a person reverts the call.
+func (l *Pipeline) MayMerge(ctx context.Context, c revert.Call, resource string) error {
+	d, err := l.decideRevert(ctx, l.admittedRevert(c), c, perm.ResourceAccess{Action: perm.Write, Resource: resource}, perm.PurposeMerge)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the policy could not be asked whether %s may merge it: %w", l.p.Principal.ID, err)
+	case d.Effect() != perm.Allow:
+		return fmt.Errorf("another process changed it after the call, and the policy does not let %s merge it: %s; %s", l.p.Principal.ID, reasonText(d), byPerson(c.Ref.Call))
+	}
+	return nil
+}
+
+// admittedRevert returns a recorded call as a decision needs it.
+func (l *Pipeline) admittedRevert(c revert.Call) admitted {
+	t, _ := internals.ForRevert(l.tools(), c.Tool)
+	a := admitted{id: c.Ref.Call, tool: t, input: c.Started.Input, class: c.Class(), counted: l.p.Facts.Session()}
+	a.redaction = &redaction{input: a.input, known: l.known, sensitive: spec(t).Hints.Sensitive}
+	a.digest = string(canon.Sum("remit/input/v1", a.input))
+	return a
+}
+
 // byPerson names the remaining alternative. The path of the journal is not
 // known here.
 func byPerson(call string) string { return "a person can revert it: remit revert " + call }
@@ -72,7 +93,7 @@ func aboutRevert(d perm.Decision, call string) perm.Decision {
 
 // decideRevert evaluates the policy for one access. If the tool is not
 // available, the policy reads the recorded facts of the call and its tool.
-func (l *Pipeline) decideRevert(ctx context.Context, a admitted, c revert.Call, access perm.ResourceAccess) (perm.Decision, error) {
+func (l *Pipeline) decideRevert(ctx context.Context, a admitted, c revert.Call, access perm.ResourceAccess, purpose perm.Purpose) (perm.Decision, error) {
 	r, err := perm.ParseResource(access.Resource)
 	if err != nil {
 		return perm.Decision{}, err
@@ -89,7 +110,7 @@ func (l *Pipeline) decideRevert(ctx context.Context, a admitted, c revert.Call, 
 			Batch: perm.BatchFacts{Count: 1}, Prompt: l.prompt(),
 		},
 		Access:  perm.AccessFacts{Action: access.Action, Resource: r.Facts(), Method: access.Method},
-		Purpose: perm.PurposeRevert, Time: l.p.Host.Now(),
+		Purpose: purpose, Time: l.p.Host.Now(),
 	})
 }
 

@@ -60,7 +60,7 @@ func packRequest(rnd *rand.Rand) perm.Request {
 	file := strings.Join(segments, "/")
 	r := perm.Request{
 		Principal: perm.Principal{ID: "p", Kind: "agent"},
-		Purpose:   []perm.Purpose{perm.PurposeRun, perm.PurposeApply, perm.PurposeRevert, perm.PurposeVerify, perm.PurposeList}[rnd.IntN(5)],
+		Purpose:   []perm.Purpose{perm.PurposeRun, perm.PurposeApply, perm.PurposeRevert, perm.PurposeMerge, perm.PurposeVerify, perm.PurposeList}[rnd.IntN(6)],
 		Tool: perm.ToolFacts{
 			Name: one("file_write", "shell_run", "fetch"), Confinement: one("handles", "sandbox", "trusted"), Coverage: one("confined", "observed", "declared"),
 			Destination: one("none", "configured", "model_chosen", "third_party"), Tags: [][]string{nil, {"mcp"}, {"untrusted", "mcp"}, {"draft"}}[rnd.IntN(4)],

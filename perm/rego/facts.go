@@ -199,7 +199,7 @@ func follows(set string, f facts) (more []fact) {
 	case setHide:
 		add("purpose", "hide is asked only with purpose list", "write deny if calls are meant", nil, "list")
 	case setDeny, setAsk, setHold, setAllow, setLimit, setRequire:
-		add("purpose", set+" does not count with purpose verify", "write ensure for what is looked at after the call", nil, "run", "apply", "revert", "list")
+		add("purpose", set+" does not count with purpose verify", "write ensure for what is looked at after the call", nil, "run", "apply", "revert", "merge", "list")
 	}
 	for _, one := range f.list {
 		if p, known := presence(one.path); known {
@@ -222,7 +222,7 @@ func presence(path string) (fact, bool) {
 	case path == "access.git" || strings.HasPrefix(path, "access.git."):
 		return only("purpose", "leave the condition on input.purpose out", "apply")
 	case strings.HasPrefix(path, "call.args."):
-		return only("purpose", "write deny: a condition on arguments is about calls", "run", "apply", "verify", "revert")
+		return only("purpose", "write deny: a condition on arguments is about calls", "run", "apply", "verify", "revert", "merge")
 	case path == "access.method":
 		return only("access.resource.kind", otherKind, "http", "https")
 	case !isResource:

@@ -216,10 +216,10 @@ func restored(begun *record.Reverting, ended *record.Reverted) (steps []effect.S
 	}
 	did := map[string]bool{}
 	for _, r := range ended.Results {
-		did[r.Resource] = r.Outcome == effect.Restored
+		did[r.Resource] = r.Outcome.Applies()
 	}
 	for _, step := range begun.Steps {
-		if step.Plan == effect.Restored && did[step.Change.Resource] {
+		if step.Plan.Applies() && did[step.Change.Resource] {
 			steps = append(steps, step)
 		}
 	}

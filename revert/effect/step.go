@@ -5,10 +5,19 @@ package effect
 // Pre is the current version, its Post is the version to restore.
 type Step struct {
 	Of     []int   `json:"of"`               // numbers of the changes that it reverts
-	Plan   Outcome `json:"plan"`             // restored: apply Change; already, conflict, failed: do nothing
-	Change Change  `json:"change"`           // the counter-change; without effect unless Plan is restored
+	Plan   Outcome `json:"plan"`             // restored, merged: apply Change; already, conflict, failed: do nothing
+	Change Change  `json:"change"`           // the counter-change; without effect unless Plan is restored or merged
 	Forced bool    `json:"forced,omitempty"` // it overwrites a version that another actor wrote
 	Why    string  `json:"why,omitempty"`
+}
+
+// Overlap is a region of a text that a call and another actor both changed. No
+// record has it.
+type Overlap struct {
+	Line   int    `json:"line"`   // first line of the region in the current version, from 1
+	Lines  int    `json:"lines"`  // number of its lines there
+	Now    string `json:"now"`    // its current text
+	Before string `json:"before"` // its text before the call
 }
 
 // Outcome is the result of reverting one change.
@@ -17,6 +26,7 @@ type Outcome string
 // The outcomes of a revert. The empty outcome counts as Unknown.
 const (
 	Restored Outcome = "restored" // the earlier version is restored
+	Merged   Outcome = "merged"   // what the call changed is reverted, and what another actor changed is kept
 	Already  Outcome = "already"  // the earlier version was present before the revert began
 	Conflict Outcome = "conflict" // another actor's version is present; left unchanged
 	Failed   Outcome = "failed"   // there is no inverse, or it failed
@@ -24,7 +34,11 @@ const (
 )
 
 // Clean reports whether nothing of the effect remains.
-func (o Outcome) Clean() bool { return o == Restored || o == Already }
+func (o Outcome) Clean() bool { return o.Applies() || o == Already }
+
+// Applies reports whether a step with this plan changes the resource, or one
+// with this outcome changed it.
+func (o Outcome) Applies() bool { return o == Restored || o == Merged }
 
 // Result is the result of reverting one resource.
 type Result struct {

@@ -150,19 +150,14 @@ func (s *service) exec(ctx context.Context, conn *net.UnixConn, rest io.Reader, 
 	if len(files) != 3 {
 		return fmt.Errorf("%d descriptors; a command has 3", len(files))
 	}
-	env := map[string]string{}
-	for _, variable := range strings.Split(strings.TrimSuffix(fields[2], "\x00"), "\x00") {
-		if name, value, ok := strings.Cut(variable, "="); ok {
-			env[name] = value
-		}
-	}
+	environ := strings.Split(strings.TrimSuffix(fields[2], "\x00"), "\x00")
 	gone := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(io.Discard, rest) // ends when the other process does
 		close(gone)
 	}()
 	exit := make(chan hooks.Exit, 1)
-	err := s.srv.Attach(fields[0], &hooks.Command{Dir: fields[1], Env: env, Stdin: files[0], Stdout: files[1], Stderr: files[2], Gone: gone, Exit: exit})
+	err := s.srv.Attach(fields[0], &hooks.Command{Dir: fields[1], Environ: environ, Stdin: files[0], Stdout: files[1], Stderr: files[2], Gone: gone, Exit: exit})
 	if err != nil {
 		return reply(conn, hooks.Reply{Stderr: "remit: " + err.Error() + "\n", Exit: 125})
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/hooks"
 	"github.com/remit-dev/remit/internal/hookclient"
 	"github.com/remit-dev/remit/internal/sandbox"
@@ -100,13 +101,17 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 	if err != nil {
 		return nil, err
 	}
+	near, err := web.New(web.Options{})
+	if err != nil {
+		return nil, err
+	}
 	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(at.StateDir, "kept")})
 	if err != nil {
 		return nil, err
 	}
 	rt, err := agent.New(
 		agent.Root(state.WorkspaceRoot, dir), agent.Policy(engine), agent.Journal(j), agent.Host(d.app.Host), agent.Log(d.log),
-		agent.Driver(programs), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
+		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
 		agent.Limits(tool.Limits{ClaimTimeout: 5 * time.Second}),
 	)
 	if err != nil {

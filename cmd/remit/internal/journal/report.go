@@ -23,11 +23,14 @@ func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id s
 		_, _ = fmt.Fprintln(w, nothing)
 		return
 	}
-	deleted := 0
+	deleted, merged := 0, 0
 	for _, i := range rep.Items {
 		writeItem(p, w, i, way == previewing)
 		if i.Action == "delete" && i.Outcome.Clean() {
 			deleted++
+		}
+		if i.Outcome == effect.Merged {
+			merged++
 		}
 	}
 	for _, d := range rep.Dependents {
@@ -49,6 +52,9 @@ func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id s
 	}
 	if deleted > 0 {
 		did += fmt.Sprintf(", %d by deleting", deleted)
+	}
+	if merged > 0 {
+		did += fmt.Sprintf(", %d merged", merged)
 	}
 	if way == previewing {
 		did += "; nothing was touched"
@@ -93,6 +99,9 @@ func writeItem(p cli.Style, w io.Writer, i revert.ResourceResult, preview bool) 
 			word += "d" // delete, recreate, restore
 		}
 	}
+	if i.Outcome == effect.Merged && preview {
+		word = "merge"
+	}
 	if i.Action == revert.ActionDrop {
 		word, whose = "dropped", "  "+i.Why
 		if preview {
@@ -106,8 +115,25 @@ func writeItem(p cli.Style, w io.Writer, i revert.ResourceResult, preview bool) 
 		whose += "  of " + i.Txn
 	}
 	_, _ = fmt.Fprintf(w, "%s %-9s %s%s\n", mark, word, render.Resource(i.Resource), whose)
-	if !i.Outcome.Clean() || i.Outcome == effect.Restored && i.Action != revert.ActionDrop && i.Why != "" {
+	if !i.Outcome.Clean() || i.Outcome.Applies() && i.Action != revert.ActionDrop && i.Why != "" {
 		p.Details(w, &cli.Problem{Why: i.Why})
+	}
+	for _, o := range i.Overlaps {
+		writeOverlap(p, w, o)
+	}
+}
+
+// writeOverlap writes both versions of lines that could not be merged.
+func writeOverlap(p cli.Style, w io.Writer, o effect.Overlap) {
+	at := fmt.Sprintf("line %d", o.Line)
+	if o.Lines > 1 {
+		at = fmt.Sprintf("lines %d to %d", o.Line, o.Line+o.Lines-1)
+	}
+	for _, side := range []struct{ name, text string }{{at + ", now", o.Now}, {"before the call", o.Before}} {
+		_, _ = fmt.Fprintln(w, p.Faint("     "+side.name+":"))
+		for line := range strings.Lines(side.text) {
+			_, _ = fmt.Fprintln(w, "       "+cli.Printable(strings.TrimRight(line, "\r\n")))
+		}
 	}
 }
 

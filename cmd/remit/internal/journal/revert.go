@@ -14,7 +14,6 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
-	"github.com/remit-dev/remit/revert/effect"
 )
 
 // RevertCommand returns remit revert.
@@ -29,14 +28,15 @@ func RevertCommand(a *cli.App) *cobra.Command {
 		Long: "Reverts the calls that followed a prompt of a coding agent, a transaction, or a call with the later calls of its\n" +
 			"transaction that changed the same files. remit undo is the same command. A prompt is named by the client's ID or its\n" +
 			"unique beginning. Without an argument, the command reverts the newest prompt or other transaction that can be reverted,\n" +
-			"or whose process ended while calls are held for the commit; -n N reverts the newest N. A file that changed since stays\n" +
-			"as it is, and the command lists it: the exit code is then 6.\n\n" +
+			"or whose process ended while calls are held for the commit; -n N reverts the newest N. A text file that\n" +
+			"changed since at other lines keeps them (merged). Any other file that changed since stays as it is, and the command\n" +
+			"lists it: the exit code is then 6.\n\n" +
 			"--file limits the revert to changes of this path and what is below it, with what they need: the folder that a call\n" +
 			"deleted around them, the other name of a moved file. The rest stays. Without an argument, it is the newest prompt or\n" +
 			"transaction that changed the file.\n\n" +
 			"--preview shows the result for each file, and changes nothing. --cascade also reverts later transactions that changed\n" +
-			"the same files. --force overwrites what changed since. It stores each overwritten version first: remit redo restores\n" +
-			"it.\n\n" +
+			"the same files. --no-merge leaves each file as it is that changed since. --force overwrites what changed since and was\n" +
+			"not merged. It stores each overwritten version first: remit redo restores it.\n\n" +
 			"Exit codes: 0 everything was reverted; 2 usage, or an unknown transaction; 6 not everything could be reverted.",
 		Args: cli.WantIDs(0, 1, "the id of at most one prompt, transaction or call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,6 +58,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			if how.Force && how.By == "" {
 				return cli.UsageProblem("--force needs --by NAME: the system does not know the name of this account")
 			}
+			how.Overlaps = true // the caller is a person
 			resources, err := fileResources(&p, files)
 			if err != nil {
 				return err
@@ -79,6 +80,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringArrayVar(&files, "file", nil, "revert only the changes of this `PATH`, relative to the workspace; can be repeated")
 	cmd.Flags().BoolVar(&preview, "preview", false, "show the result for each file, and change nothing")
 	cmd.Flags().BoolVar(&how.Cascade, "cascade", false, "also revert later transactions that changed the same files")
+	cmd.Flags().BoolVar(&how.NoMerge, "no-merge", false, "leave each file as it is that changed since, also at other lines")
 	cmd.Flags().BoolVar(&how.Force, "force", false, "overwrite what changed since; remit stores each overwritten version first, so redo restores it")
 	cmd.Flags().StringVar(&how.By, "by", "", "`NAME` of the person who reverts, for the record (default: your account)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object for each transaction")
@@ -243,7 +245,7 @@ func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *
 // redo a tool's own Revert, and an open transaction has no redo.
 func redoable(rep revert.Report) bool {
 	return rep.State != revert.TxnOpen && slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool {
-		return i.Outcome == effect.Restored && !strings.HasPrefix(i.Resource, "tool://")
+		return i.Outcome.Applies() && !strings.HasPrefix(i.Resource, "tool://")
 	})
 }
 
