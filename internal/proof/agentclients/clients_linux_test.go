@@ -26,8 +26,10 @@ func TestClients(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			c = c.Install(t)
 			for _, sc := range scenarios[c.Name] {
-				played++
-				if !t.Run(sc.name, func(t *testing.T) { play(t, c, sc) }) {
+				if !t.Run(sc.name, func(t *testing.T) {
+					played++
+					play(t, c, sc)
+				}) {
 					differ++
 				}
 			}

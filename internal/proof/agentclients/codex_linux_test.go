@@ -16,10 +16,10 @@ func codexTools() []scenario {
 	}
 	return []scenario{
 		{name: "shell", prompts: func(string) []agentclients.Prompt {
-			return one(call("exec_command", object{"cmd": "echo made > made.txt; echo out; echo err >&2"}))
+			return one(call("exec_command", object{"cmd": "echo made > made.txt; echo out"}))
 		}},
 		{name: "shell-fails", prompts: func(string) []agentclients.Prompt {
-			return one(call("exec_command", object{"cmd": "echo made > made.txt; echo out; echo err >&2; exit 3"}))
+			return one(call("exec_command", object{"cmd": "echo made > made.txt; echo out; exit 3"}))
 		}},
 		{name: "shell-folder", prompts: func(dir string) []agentclients.Prompt {
 			return one(call("exec_command", object{"cmd": "mkdir sub; pwd"}), call("exec_command", object{"cmd": "pwd", "workdir": dir + "/sub"}))

@@ -11,7 +11,7 @@ func opencodeTools() []scenario {
 	call := agentclients.Call
 	return []scenario{
 		{name: "bash", prompts: func(dir string) []agentclients.Prompt {
-			return one(call("bash", object{"command": "echo made > made.txt; echo out; echo err >&2"}), call("bash", object{"command": "mkdir sub; echo out; exit 3"}),
+			return one(call("bash", object{"command": "echo made > made.txt; echo out"}), call("bash", object{"command": "mkdir sub; echo out; exit 3"}),
 				call("bash", object{"command": "pwd", "workdir": dir + "/sub"}), call("bash", object{"command": "echo out; sleep 1000", "timeout": 1000}))
 		}},
 		{name: "files", prompts: func(dir string) []agentclients.Prompt {

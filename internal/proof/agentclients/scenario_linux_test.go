@@ -202,7 +202,7 @@ func cleaned(t *testing.T, s sample, of agentclients.Session, command string) st
 	require.NoError(t, e.Encode(s))
 	text := strings.NewReplacer(
 		"\"/root", "\"/top", // of sub-agents of Codex, whose names look like paths
-		command, "/usr/bin/hook", `"path": "`+of.Dir[1:], `"path": "workspace`, of.Dir, "/workspace", of.Home, "/home/user",
+		command, "/usr/bin/hook", `"`+of.Dir[1:], `"workspace`, of.Dir, "/workspace", of.Home, "/home/user",
 		strings.ReplaceAll(of.Dir, "/", "-"), "-workspace",
 	).Replace(b.String())
 	for _, c := range changing {
