@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,20 @@ type SnapshotConfig struct {
 	Dir      string // a folder of this user outside every root that outlives processes; created if missing
 	MaxFiles int    // maximum number of files in one folder; default 200,000
 	MaxBytes int64  // maximum total size of its files; default 4 GiB
+	Watch    bool   // watches the folders, so that calls look only at what changed; for a process that lives long
+}
+
+// SnapshotOptions are options of one snapshot. The zero value is that of Take.
+type SnapshotOptions struct {
+	// Join lets the call run at the same time as others of this process with
+	// this option, on the same whole root under the same masks. Each change then
+	// belongs to the call that ends first after it.
+	Join bool
+	// Late makes what changed since the last call on the folder a change of this
+	// call, whoever changed it. Without it, such changes belong to no call.
+	Late bool
+	// Progress is called now and then while files are copied.
+	Progress func(done, total int)
 }
 
 // Snapshotter copies folders before a call to a program outside the sandbox,
@@ -40,6 +55,7 @@ type Snapshotter struct {
 	mu        sync.Mutex // never held across a wait
 	rootLocks map[string]*rootLock
 	known     map[string]*snapshotStore // used by this process, by path
+	turns     map[string]chan struct{}  // held by who uses a copy; by path
 
 	diskSyncer
 }
@@ -50,11 +66,12 @@ type diskSyncer struct {
 	flush func(*os.File) error // syncs its whole file system
 }
 
-// rootLock gives one call at a time a root.
+// rootLock gives one call at a time a root, or several that join.
 type rootLock struct {
 	slot   chan struct{}
-	holder string // a call; under Snapshotter.mu
-	held   int    // how often the call holds it; under Snapshotter.mu
+	came   chan struct{} // closed when somebody gets the root; under Snapshotter.mu
+	holder string        // a call, or what calls that join have in common; under Snapshotter.mu
+	held   int           // how often the call holds it; under Snapshotter.mu
 	file   *os.File
 }
 
@@ -79,7 +96,18 @@ func NewSnapshotter(c SnapshotConfig) (*Snapshotter, error) {
 	if c.MaxBytes <= 0 {
 		c.MaxBytes = 4 << 30
 	}
-	return &Snapshotter{cfg: c, driver: Driver{seen: map[string]*index{}}, rootLocks: map[string]*rootLock{}, known: map[string]*snapshotStore{}, diskSyncer: diskSyncer{(*os.File).Sync, flush}}, nil
+	return &Snapshotter{cfg: c, driver: Driver{seen: map[string]*index{}}, rootLocks: map[string]*rootLock{}, known: map[string]*snapshotStore{}, turns: map[string]chan struct{}{}, diskSyncer: diskSyncer{(*os.File).Sync, flush}}, nil
+}
+
+// Close ends the watches. No call may be in progress.
+func (k *Snapshotter) Close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, s := range k.known {
+		s.close()
+	}
+	clear(k.known)
+	return nil
 }
 
 // Schemes returns the scheme that finds the changes of interrupted calls.
@@ -136,9 +164,14 @@ type folderCopy struct {
 	*snapshotStore
 	usageMarker
 
+	turn      chan struct{} // held while the copy is used
 	root      disk.Root
 	masked    map[string]fileStamp // stamps before the call, by name below the folder
 	untracked record.MaskedFiles   // set by differences
+	found     []foundName          // what differed when the call ended
+	hiddenAt  map[string]bool      // masked names at that time
+	others    map[string]bool      // calls that ran at the same time
+	done      bool                 // its changes are recorded
 }
 
 // usageMarker is written beside a copy while a call relies on it.
@@ -152,6 +185,19 @@ type usageMarker struct {
 	Missing bool          `json:"missing,omitempty"` // the folder did not exist
 	Masks   []string      `json:"masks,omitempty"`
 	Place   string        `json:"place"`
+	Joins   bool          `json:"joins,omitempty"` // other calls can rely on the copy at the same time
+
+	// Of a call that ended while others rely on the copy: what it is about to
+	// record.
+	Ending bool        `json:"ending,omitempty"`
+	Found  []foundName `json:"found,omitempty"`
+}
+
+// foundName is a name that an ending call found changed.
+type foundName struct {
+	Name string `json:"name"`
+	Is   mark   `json:"is"`  // its stamp in the folder and before, as a mark
+	Pre  string `json:"pre"` // version before; empty: no change of the call
 }
 
 // journaledMarker is the form of a usageMarker in the journal.
@@ -164,11 +210,19 @@ type journaledMarker struct {
 // take follows it.
 const snapshotNotePrefix = "remit.kept:"
 
+// overlapsNote is the key of the note with the calls that ran at the same time.
+const overlapsNote = "remit.overlaps"
+
 // Take saves the content of some folders, durable when it returns. Until this
 // call has ended, no other call of this user can use their roots or the roots
 // in beside. Take denies a call that may not change all of a folder, because
 // the program is not held to less. It neither saves nor reads masked files.
-func (k *Snapshotter) Take(ctx context.Context, tc ctxperm.ToolContext, trees []Folder, beside ...string) (_ *FolderSnapshot, err error) {
+func (k *Snapshotter) Take(ctx context.Context, tc ctxperm.ToolContext, trees []Folder, beside ...string) (*FolderSnapshot, error) {
+	return k.TakeWith(ctx, tc, SnapshotOptions{}, trees, beside...)
+}
+
+// TakeWith is Take with options.
+func (k *Snapshotter) TakeWith(ctx context.Context, tc ctxperm.ToolContext, o SnapshotOptions, trees []Folder, beside ...string) (_ *FolderSnapshot, err error) {
 	call := contexts.Call(tc)
 	if call == nil {
 		return nil, ctxperm.ErrClosed
@@ -178,16 +232,24 @@ func (k *Snapshotter) Take(ctx context.Context, tc ctxperm.ToolContext, trees []
 		return nil, err
 	}
 	out := &FolderSnapshot{keep: k, call: call, op: op}
+	if cfg := call.Config(); o.Join {
+		defer func() {
+			if err == nil && !cfg.Locks.Then(cfg.ID, out.left) {
+				op.Then(out.left)
+			}
+		}()
+	}
 	defer func() {
 		if err != nil {
 			out.Discard()
 		}
 	}()
-	if err := k.enter(ctx, out, trees, beside); err != nil {
+	o.Join = o.Join && len(trees) == 1 && len(beside) == 0 && (trees[0].Folder == "" || trees[0].Folder == ".")
+	if err := k.enter(ctx, out, o, trees, beside); err != nil {
 		return nil, err
 	}
 	for _, t := range trees {
-		one, err := k.tree(ctx, call, t)
+		one, err := k.tree(ctx, call, t, o)
 		if err != nil {
 			return nil, fmt.Errorf("the content of %s cannot be saved, so the call is not made: %w", t, err)
 		}
@@ -217,7 +279,9 @@ func (h *FolderSnapshot) Discard() {
 	if h == nil || h.recorded {
 		return
 	}
-	h.release()
+	for _, t := range h.trees {
+		t.discard()
+	}
 	h.op.Leave()
 }
 
@@ -239,16 +303,7 @@ func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err err
 	if err := recorder.Host().Point(ctx, "process.tell"); err != nil {
 		return errors.Join(callstate.ErrOutcomeUnknown, err)
 	}
-	h.traces = files.NewDetectedChanges(recorder.Host(), recorder.Journal())
-	for _, t := range h.trees {
-		before, lost, diff := t.differences(ctx, &h.keep.driver, recorder.Host().Now())
-		err = errors.Join(err, diff, lost)
-		if diff == nil {
-			err = errors.Join(err, fileInternals.Detect(ctx, h.traces, t.Name, t.root, before))
-		}
-	}
-	err = errors.Join(err, fileInternals.Record(ctx, h.traces, h.call))
-	if err = errors.Join(err, h.recordUntracked(ctx)); err != nil {
+	if err := h.recordTrees(ctx); err != nil {
 		return errors.Join(callstate.ErrOutcomeUnknown, err)
 	}
 	if err := recorder.Host().Point(ctx, "process.told"); err != nil {
@@ -262,6 +317,57 @@ func (h *FolderSnapshot) RecordChanges(ctx context.Context, final bool) (err err
 		h.release()
 	}
 	return callstate.ErrOutcomeUnknown
+}
+
+// recordTrees records the changes in all folders. No other call uses their
+// copies meanwhile.
+func (h *FolderSnapshot) recordTrees(ctx context.Context) (err error) {
+	recorder := h.call.Config().Recorder
+	h.traces = files.NewDetectedChanges(recorder.Host(), recorder.Journal())
+	for _, t := range h.trees { // in the order of all calls: by root and folder
+		_ = t.take(ctx) // does not end
+		defer t.give()
+		defer t.end()
+	}
+	for _, t := range h.trees {
+		before, lost, diff := t.differences(ctx, &h.keep.driver, recorder.Host().Now())
+		err = errors.Join(err, diff, lost)
+		if diff == nil {
+			err = errors.Join(err, fileInternals.Detect(ctx, h.traces, t.Name, t.root, before))
+		}
+		err = errors.Join(err, t.announce(h.traces))
+	}
+	err = errors.Join(err, fileInternals.Record(ctx, h.traces, h.call))
+	if err = errors.Join(err, h.recordUntracked(ctx), h.recordOthers(ctx)); err != nil {
+		return err
+	}
+	for _, t := range h.trees {
+		t.recorded()
+	}
+	return nil
+}
+
+// Overlapped returns the IDs of the calls that used the same folders at the
+// same time, sorted. It is complete after RecordChanges. Changes may belong to
+// one of them instead.
+func (h *FolderSnapshot) Overlapped() []string {
+	if h == nil {
+		return nil
+	}
+	all := map[string]bool{}
+	for _, t := range h.trees {
+		maps.Copy(all, t.others)
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// recordOthers records the calls that ran at the same time.
+func (h *FolderSnapshot) recordOthers(ctx context.Context) error {
+	others := h.Overlapped()
+	if len(others) == 0 {
+		return nil
+	}
+	return h.call.Note(ctx, overlapsNote, map[string][]string{"calls": others})
 }
 
 // recordUntracked records the masked names, so that a report can list them. It does
@@ -316,8 +422,37 @@ func (h *FolderSnapshot) Changed() (resources []string) {
 
 func (h *FolderSnapshot) release() {
 	for _, t := range h.trees {
-		t.release()
+		t.conclude()
 	}
+}
+
+// left states that the call has ended and will not be reverted on failure.
+func (h *FolderSnapshot) left() {
+	for _, t := range h.trees {
+		t.left()
+	}
+}
+
+// take waits for the turn to use the copy.
+func (t *folderCopy) take(ctx context.Context) error {
+	select {
+	case t.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t *folderCopy) give() { <-t.turn }
+
+// turnOf returns what is held by who uses a copy.
+func (k *Snapshotter) turnOf(place string) chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.turns[place] == nil {
+		k.turns[place] = make(chan struct{}, 1)
+	}
+	return k.turns[place]
 }
 
 // changeFinder finds the changes of interrupted calls. It restores nothing,
@@ -348,7 +483,7 @@ var _ revert.ChangeFinder = changeFinder{}
 
 // enter locks each root in the order of their names, and unlocks it when the
 // call has ended.
-func (k *Snapshotter) enter(ctx context.Context, h *FolderSnapshot, trees []Folder, beside []string) error {
+func (k *Snapshotter) enter(ctx context.Context, h *FolderSnapshot, o SnapshotOptions, trees []Folder, beside []string) error {
 	for _, name := range rootsOf(trees, beside) {
 		root, ok := h.call.Root(name)
 		if !ok {
@@ -362,12 +497,20 @@ func (k *Snapshotter) enter(ctx context.Context, h *FolderSnapshot, trees []Fold
 			return err
 		}
 		cfg := h.call.Config()
-		release, err := cfg.Locks.Take(ctx, cfg.ID, "file://"+name)
+		group := ""
+		if o.Join {
+			group = "joined\n" + strings.Join(h.call.Terms().Masks, "\n")
+		}
+		release, err := cfg.Locks.TakeShared(ctx, cfg.ID, "file://"+name, group)
 		if err != nil {
 			return err
 		}
 		h.op.Then(release)
-		leave, err := k.lock(ctx, cfg.Recorder.Host(), dir, cfg.ID)
+		holder := cfg.ID
+		if o.Join {
+			holder = group
+		}
+		leave, err := k.lock(ctx, cfg.Recorder.Host(), dir, holder)
 		if err != nil {
 			return err
 		}
@@ -378,16 +521,16 @@ func (k *Snapshotter) enter(ctx context.Context, h *FolderSnapshot, trees []Fold
 	return nil
 }
 
-// lock locks a root for a call among all processes of this user. The call may
-// already hold it.
+// lock locks a root for a call, or for calls that join, among all processes of
+// this user. They may already hold it.
 func (k *Snapshotter) lock(ctx context.Context, h host.Host, dir, call string) (leave func(), err error) {
 	k.mu.Lock()
 	g := k.rootLocks[dir]
 	if g == nil {
-		g = &rootLock{slot: make(chan struct{}, 1)}
+		g = &rootLock{slot: make(chan struct{}, 1), came: make(chan struct{})}
 		k.rootLocks[dir] = g
 	}
-	again := g.held > 0 && g.holder == call
+	came, again := g.came, g.held > 0 && g.holder == call
 	if again {
 		g.held++
 	}
@@ -397,6 +540,8 @@ func (k *Snapshotter) lock(ctx context.Context, h host.Host, dir, call string) (
 	}
 	select {
 	case g.slot <- struct{}{}:
+	case <-came: // perhaps one that this call can join
+		return k.lock(ctx, h, dir, call)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -408,6 +553,8 @@ func (k *Snapshotter) lock(ctx context.Context, h host.Host, dir, call string) (
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	g.holder, g.held, g.file = call, 1, file
+	close(g.came)
+	g.came = make(chan struct{})
 	return k.leaving(g), nil
 }
 

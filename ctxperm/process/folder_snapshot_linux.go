@@ -40,12 +40,37 @@ func (b *folderSize) add(is fileStamp, most folderSize) error {
 	return nil
 }
 
-// snapshotStore is the stored copy of one folder.
+// sub takes back what add counted.
+func (b *folderSize) sub(is fileStamp) {
+	if b.names--; is.mode&unix.S_IFMT == unix.S_IFREG {
+		b.bytes -= is.size
+	}
+}
+
+func sizeOf(all map[string]entryState) (b folderSize) {
+	for _, t := range all {
+		_ = b.add(t.root, folderSize{})
+	}
+	return b
+}
+
+// snapshotStore is the stored copy of one folder. The calls that use it hold
+// its root, and use it in turn.
 type snapshotStore struct {
 	rootCopy
+	folderIndex
 
-	at   string    // folder with the copy, its list of names, and the marker of a call
-	list fileStamp // stamp of the list, as this process left it
+	at        string    // folder with the copy, its list of names, and the markers of calls
+	list, log fileStamp // stamps of the list and its log, as this process left them
+	lines     int       // of the log
+	stored    string    // masks that the list was stored with
+	unchecked bool      // the copy was not compared with the list yet
+	bulk      folderSize
+	logged    map[string]bool // names whose state is not stored yet
+	progress  func(done, total int)
+
+	users map[string]*folderCopy // unfinished calls, by take
+	ended []*folderCopy          // finished calls that can still be reverted on failure
 
 	diskSyncer
 }
@@ -53,6 +78,7 @@ type snapshotStore struct {
 const (
 	copyFolder = "copy"
 	listFile   = "list"
+	logPrefix  = "log-"
 	markerFile = "claim"
 )
 
@@ -92,13 +118,13 @@ func (k *Snapshotter) await(ctx context.Context, h host.Host, dir string) (*os.F
 }
 
 // tree saves the content of one folder, durable when it returns.
-func (k *Snapshotter) tree(ctx context.Context, call *callstate.Call, t Folder) (*folderCopy, error) {
+func (k *Snapshotter) tree(ctx context.Context, call *callstate.Call, t Folder, o SnapshotOptions) (*folderCopy, error) {
 	root, _ := call.Root(t.Root) // checked before
 	dir, err := root.Path()
 	if err != nil {
 		return nil, err
 	}
-	c := usageMarker{Call: call.Config().ID, Take: host.NewID(call.Config().Recorder.Host(), ""), Name: t.Root, Dir: dir, Root: root.Identity(), Masks: call.Terms().Masks}
+	c := usageMarker{Call: call.Config().ID, Take: host.NewID(call.Config().Recorder.Host(), ""), Name: t.Root, Dir: dir, Root: root.Identity(), Masks: call.Terms().Masks, Joins: o.Join}
 	if c.Folder, c.Missing, err = folderOf(root, t.Folder); err != nil {
 		return nil, err
 	}
@@ -106,32 +132,31 @@ func (k *Snapshotter) tree(ctx context.Context, call *callstate.Call, t Folder) 
 		return nil, err
 	}
 	c.Place = keyOf(dir) + "-" + keyOf(c.Folder)
-	one := &folderCopy{usageMarker: c, root: root}
-	hidden, err := k.driver.hiddenIn(ctx, c, root, call.Config().Recorder.Host().Now())
-	if err != nil {
+	one := &folderCopy{usageMarker: c, root: root, turn: k.turnOf(c.Place)}
+	if err := one.take(ctx); err != nil {
 		return nil, err
 	}
-	if one.masked, err = one.stamps(hidden); err != nil {
-		return nil, err
-	}
+	defer one.give()
 	if one.snapshotStore, err = k.storeFor(c); err != nil {
 		return nil, err
 	}
-	since, err := sandbox.Now()
-	if err != nil {
-		return nil, err
-	}
+	one.progress = o.Progress
+	defer func() { one.progress = nil }()
 	point := call.Config().Recorder.Host().Point
 	if err := point(ctx, "process.keep"); err != nil {
 		return nil, err
 	}
-	if err := one.fill(ctx, c, hidden, since); err != nil {
+	if err := one.fill(ctx, &k.driver, o.Late, call.Config().Recorder.Host().Now()); err != nil {
 		return nil, err
 	}
 	if err := point(ctx, "process.hold"); err != nil {
 		return nil, err
 	}
-	return one, one.hold()
+	if err := one.hold(); err != nil {
+		return nil, err
+	}
+	one.join()
+	return one, nil
 }
 
 // folderOf returns the path of a folder below a root, which must not contain
@@ -205,27 +230,34 @@ func (d *Driver) hiddenIn(ctx context.Context, c usageMarker, root disk.Root, no
 }
 
 // storeFor finds the copy of a folder. If an interrupted call relies on it, storeFor
-// moves it aside for its recovery.
+// moves it aside for its recovery. Other calls of this process may rely on it.
 func (k *Snapshotter) storeFor(c usageMarker) (*snapshotStore, error) {
 	at := filepath.Join(k.cfg.Dir, c.Place)
-	var left usageMarker
-	switch err := load(filepath.Join(at, markerFile), &left); {
-	case err == nil:
-		if err := os.Rename(at, at+"."+left.Take); err != nil {
+	k.mu.Lock()
+	s := k.known[c.Place]
+	k.mu.Unlock()
+	if s != nil && len(s.users) > 0 {
+		return s, nil
+	}
+	left, err := markersIn(at)
+	if err != nil {
+		return nil, err
+	}
+	if len(left) > 0 {
+		if err := os.Rename(at, at+"."+left[0].Take); err != nil {
 			return nil, err
 		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Join(at, copyFolder), 0o700); err != nil {
 		return nil, err
 	}
 	k.clear(c.Place)
-	k.mu.Lock()
-	s := k.known[c.Place]
-	k.mu.Unlock()
 	if s == nil || !s.current() {
+		if s != nil {
+			s.close()
+		}
 		s = openStore(at, filepath.Join(c.Dir, c.Folder))
+		s.watched = k.cfg.Watch && !c.Missing
 		k.mu.Lock()
 		k.known[c.Place] = s
 		k.mu.Unlock()
@@ -247,7 +279,13 @@ func (k *Snapshotter) clear(but string) {
 	}
 	used := map[string]time.Time{}
 	for _, e := range found {
-		if is, err := os.Lstat(filepath.Join(k.cfg.Dir, e.Name(), listFile)); err == nil && e.Name() != but {
+		if !e.IsDir() || e.Name() == but {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(k.cfg.Dir, e.Name(), listFile)); err != nil {
+			continue
+		}
+		if is, err := e.Info(); err == nil { // each call adds a marker
 			used[e.Name()] = is.ModTime()
 		}
 	}
@@ -270,75 +308,9 @@ func (k *Snapshotter) discard(name string) bool {
 	}
 	defer func() { _ = gate.Close() }()
 	at := filepath.Join(k.cfg.Dir, name)
-	_, err = os.Lstat(filepath.Join(at, markerFile))
-	if err == nil && !strings.Contains(name, ".") || lock(gate, false) != nil {
+	left, err := markersIn(at)
+	if (err != nil || len(left) > 0) && !strings.Contains(name, ".") || lock(gate, false) != nil {
 		return false
 	}
 	return sandbox.Discard(at) == nil
 }
-
-// current reports whether no other process has used the stored copy since this
-// one did.
-func (s *snapshotStore) current() bool {
-	is, _, err := stampOf(filepath.Join(s.at, listFile))
-	return err == nil && is == s.list
-}
-
-// openStore opens a stored copy. If its list cannot be read, everything is
-// copied anew.
-func openStore(at, root string) *snapshotStore {
-	s := &snapshotStore{rootCopy: rootCopy{root: root, dir: filepath.Join(at, copyFolder), seen: map[string]entryState{}}, at: at}
-	var marks map[string]mark
-	if load(filepath.Join(at, listFile), &marks) == nil {
-		for name, m := range marks {
-			s.seen[name] = m.entryState()
-		}
-	}
-	return s
-}
-
-// fill updates the copy from the folder. Its writes are durable once hold
-// returns.
-func (s *snapshotStore) fill(ctx context.Context, c usageMarker, hidden map[string]bool, since time.Time) error {
-	before := s.seen
-	if c.Missing {
-		s.seen, s.copied = map[string]entryState{}, nil
-	} else if err := s.refresh(ctx, slices.Collect(maps.Keys(hidden)), since); err != nil {
-		return err
-	}
-	if err := s.harden(); err != nil {
-		return err
-	}
-	//mutant:check
-	if len(s.copied) == 0 && maps.EqualFunc(before, s.seen, alike) && s.current() {
-		return nil
-	}
-	marks := make(map[string]mark, len(s.seen))
-	for name, t := range s.seen {
-		marks[name] = t.mark()
-	}
-	if err := s.store(filepath.Join(s.at, listFile), marks); err != nil {
-		return err
-	}
-	var err error
-	s.list, _, err = stampOf(filepath.Join(s.at, listFile))
-	return err
-}
-
-// alike reports whether the stored state of a name is still valid.
-func alike(was, is entryState) bool {
-	return was.root == is.root && was.shut == is.shut && (was.fresh || !is.fresh)
-}
-
-// hold writes the marker of a call that relies on the copy, durable with the
-// copy.
-func (t *folderCopy) hold() error {
-	err := t.store(filepath.Join(t.at, markerFile), t.usageMarker)
-	for _, dir := range []string{t.at, filepath.Dir(t.at)} {
-		err = errors.Join(err, with(dir, t.sync))
-	}
-	return err
-}
-
-// release removes the marker.
-func (t *folderCopy) release() { _ = os.Remove(filepath.Join(t.at, markerFile)) }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/host"
-	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 )
@@ -31,6 +31,7 @@ type snapshotEnv struct {
 func newSnapshotEnv(t *testing.T) *snapshotEnv {
 	k, err := NewSnapshotter(SnapshotConfig{Dir: filepath.Join(t.TempDir(), "kept")})
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, k.Close()) })
 	return &snapshotEnv{k, t, t.TempDir()}
 }
 
@@ -45,16 +46,14 @@ func (s *snapshotEnv) put(name, content string) {
 func (s *snapshotEnv) take(call string) *folderCopy {
 	s.t.Helper()
 	c := usageMarker{Call: call, Take: "take-" + call, Name: "workspace", Dir: s.dir, Folder: ".", Place: keyOf(s.dir) + "-" + keyOf(".")}
-	one := &folderCopy{usageMarker: c}
+	one := &folderCopy{usageMarker: c, turn: make(chan struct{}, 1)}
 	var err error
 	one.root, err = host.OpenRoot(host.Real(), s.dir)
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = one.root.Close() })
 	one.snapshotStore, err = s.storeFor(c)
 	require.NoError(s.t, err)
-	since, err := sandbox.Now()
-	require.NoError(s.t, err)
-	require.NoError(s.t, one.fill(s.t.Context(), c, nil, since))
+	require.NoError(s.t, one.fill(s.t.Context(), &s.driver, false, time.Now()))
 	require.NoError(s.t, one.hold())
 	return one
 }
@@ -144,6 +143,8 @@ func TestSnapshotCopiesOnlyChanges(t *testing.T) {
 // copy. If one changed, its previous content is unknown. A file that is
 // unreadable afterwards is reported as such.
 func TestSnapshotUnreadable(t *testing.T) {
+	defer func(n int) { scanWorkers = n }(scanWorkers)
+	scanWorkers = 1 // the thread of this user
 	s := newSnapshotEnv(t)
 	s.dir = folder(t, "root")
 	base := folder(t, "kept")
@@ -234,10 +235,10 @@ func TestSnapshotClears(t *testing.T) {
 		at := filepath.Join(s.cfg.Dir, name)
 		require.NoError(t, os.MkdirAll(at, 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(at, listFile), []byte("{}"), 0o600))
-		require.NoError(t, os.Chtimes(filepath.Join(at, listFile), old, old))
 		if old = old.Add(time.Second); claimed {
 			require.NoError(t, os.WriteFile(filepath.Join(at, markerFile), []byte("{}"), 0o600))
 		}
+		require.NoError(t, os.Chtimes(at, old, old))
 		return at
 	}
 	claimed, locked, plain := place("a-1", true), place("b-1", false), place("c-1", false)
@@ -267,6 +268,7 @@ func TestSnapshotIsSynced(t *testing.T) {
 	s.put("a/b/g", "1")
 	place := keyOf(s.dir) + "-" + keyOf(".")
 	var synced, flushed []string
+	var mu sync.Mutex
 	note := func(all *[]string, real func(*os.File) error) func(*os.File) error {
 		return func(f *os.File) error {
 			name, err := filepath.Rel(s.cfg.Dir, f.Name())
@@ -279,13 +281,22 @@ func TestSnapshotIsSynced(t *testing.T) {
 					name = markerFile
 				}
 			}
-			*all = append(*all, strings.TrimPrefix(name, place+"/"))
+			name = strings.TrimPrefix(name, place+"/")
+			if strings.HasPrefix(name, logPrefix) {
+				name = logPrefix
+			}
+			mu.Lock()
+			*all = append(*all, name)
+			mu.Unlock()
 			return real(f)
 		}
 	}
 	s.sync, s.flush = note(&synced, s.sync), note(&flushed, s.flush)
 	s.take("1").release()
-	require.Equal(t, []string{"copy/a/b/g", "copy/a/f", "copy", "copy/a", "copy/a/b", "list", "claim", place, "."}, synced)
+	require.Len(t, synced, 9)
+	require.ElementsMatch(t, []string{"copy/a/b/g", "copy/a/f"}, synced[:2], "contents first, at once")
+	require.ElementsMatch(t, []string{"copy", "copy/a", "copy/a/b"}, synced[2:5])
+	require.Equal(t, []string{"list", "claim", place, "."}, synced[5:])
 	require.Empty(t, flushed)
 
 	synced = nil
@@ -298,12 +309,14 @@ func TestSnapshotIsSynced(t *testing.T) {
 	synced = nil
 	s.take("3").release()
 	require.Equal(t, []string{"copy"}, flushed)
-	require.Equal(t, []string{"list", "claim", place, "."}, synced)
+	require.Equal(t, []string{logPrefix, "claim", place, "."}, synced)
 
 	broken := errors.New("broken disk")
 	for at := range 3 {
 		n := 0
 		s.sync = func(*os.File) error {
+			mu.Lock()
+			defer mu.Unlock()
 			if n++; n == at+1 {
 				return broken
 			}
@@ -315,9 +328,10 @@ func TestSnapshotIsSynced(t *testing.T) {
 		var err error
 		one.snapshotStore, err = s.storeFor(c)
 		require.NoError(t, err)
-		since, err := sandbox.Now()
+		one.root, err = host.OpenRoot(host.Real(), s.dir)
 		require.NoError(t, err)
-		if err = one.fill(t.Context(), c, nil, since); err == nil {
+		defer func() { _ = one.root.Close() }()
+		if err = one.fill(t.Context(), &s.driver, false, time.Now()); err == nil {
 			err = one.hold()
 		}
 		require.ErrorIs(t, err, broken)

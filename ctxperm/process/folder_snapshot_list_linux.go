@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -39,31 +40,41 @@ func (s *snapshotStore) store(name string, what any) error {
 // whole file system is synced.
 const few = 32
 
-// harden makes the last copied files durable.
+// harden makes the last copied files durable: first their content, then their
+// names.
 func (s *snapshotStore) harden() error {
 	if len(s.copied) > few {
 		return with(s.dir, s.flush)
 	}
-	folders := map[string]bool{}
+	folders, contents := map[string]bool{}, []string{}
 	for _, name := range s.copied {
 		at := filepath.Join(s.dir, name)
 		for dir := filepath.Dir(at); within(s.dir, dir); dir = filepath.Dir(dir) {
 			folders[dir] = true
 		}
-		is, _, err := stampOf(at)
-		if err == nil && is.mode&unix.S_IFMT == unix.S_IFREG {
-			err = with(at, s.sync)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // an unreadable copy has no content
-			return err
+		if is, _, err := stampOf(at); err == nil && is.mode&unix.S_IFMT == unix.S_IFREG {
+			contents = append(contents, at)
 		}
 	}
-	for _, dir := range slices.Sorted(maps.Keys(folders)) {
-		if err := with(dir, s.sync); err != nil {
+	slices.Sort(contents)
+	return errors.Join(s.syncAll(slices.Compact(contents), true), s.syncAll(slices.Sorted(maps.Keys(folders)), false))
+}
+
+// syncAll syncs some files or folders at once: a file system commits them
+// together.
+func (s *snapshotStore) syncAll(names []string, mayMiss bool) error {
+	var all errgroup.Group
+	all.SetLimit(8)
+	for _, at := range names {
+		all.Go(func() error {
+			err := with(at, s.sync)
+			if mayMiss && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) { // an unreadable copy has no content
+				return nil
+			}
 			return err
-		}
+		})
 	}
-	return nil
+	return all.Wait()
 }
 
 // with opens a file or folder and calls do.

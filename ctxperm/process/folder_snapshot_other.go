@@ -19,18 +19,32 @@ var errNoSnapshots = errors.New("what whole folders hold can be kept on Linux al
 
 type fileStamp struct{}
 
+type mark struct{}
+
 // snapshotStore is unused here: there are no snapshots.
 type snapshotStore struct{}
+
+func (*snapshotStore) close() {}
 
 func (*Snapshotter) await(context.Context, host.Host, string) (*os.File, error) {
 	return nil, errNoSnapshots
 }
 
-func (*Snapshotter) tree(context.Context, *callstate.Call, Folder) (*folderCopy, error) {
+func (*Snapshotter) tree(context.Context, *callstate.Call, Folder, SnapshotOptions) (*folderCopy, error) {
 	return nil, errNoSnapshots
 }
 
-func (*folderCopy) release() {}
+func (*folderCopy) conclude() {}
+
+func (*folderCopy) discard() {}
+
+func (*folderCopy) left() {}
+
+func (*folderCopy) end() {}
+
+func (*folderCopy) recorded() {}
+
+func (*folderCopy) announce(*files.DetectedChanges) error { return errNoSnapshots }
 
 func flush(*os.File) error { return errNoSnapshots }
 

@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,44 +23,41 @@ import (
 // differences returns the pre-images of all names that may have changed. The
 // error lost lists changed files without a copy.
 func (t *folderCopy) differences(ctx context.Context, d *Driver, now time.Time) (before []files.FilePreImage, lost, err error) {
-	hidden, err := d.hiddenIn(ctx, t.usageMarker, t.root, now)
-	if err != nil {
-		return nil, nil, err
-	}
-	masked, err := t.stamps(hidden)
-	if err != nil {
-		return nil, nil, err
-	}
-	t.untracked = t.compareMasked(masked)
-	is, err := t.walk(ctx, hidden)
+	t.settleUndone()
+	l, err := t.look(ctx, d, now)
 	if err != nil {
 		return nil, nil, fmt.Errorf("what was changed in %s cannot be told: %w", Folder{t.Name, t.Folder}, err)
 	}
-	names := maps.Clone(is)
-	for name := range t.seen {
-		if _, there := names[name]; !there {
-			names[name] = fileStamp{}
-		}
+	masked, err := t.stamps(l.hidden)
+	if err != nil {
+		return nil, nil, err
 	}
-	twins := t.otherNames(is)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	t.untracked, t.hiddenAt, t.found = t.compareMasked(masked), l.hidden, nil
+	twins := t.otherNames(l.names)
+	for _, name := range slices.Sorted(maps.Keys(l.names)) {
 		old, kept := t.seen[name]
-		full := path.Join(t.Folder, name)
+		is, full := l.names[name], path.Join(t.Folder, name)
+		_, touched := t.dirty[name] // an event tells more than times
+		one := files.FilePreImage{Path: full}
 		switch {
 		case full == ".": // the configuration of the root determines its attributes
-		case kept && !old.fresh && old.root == names[name]:
+			continue
+		case !kept && is == fileStamp{}, kept && !old.fresh && old.root == is && (!touched || is.folder()):
+			continue
 		case !kept:
-			before = append(before, files.FilePreImage{Path: full})
 		case old.shut:
-			lost = errors.Join(lost, fmt.Errorf("%s: it was changed, and what it held could not be read before", full))
+			if old.root != is {
+				lost = errors.Join(lost, fmt.Errorf("%s: it was changed, and what it held could not be read before", full))
+			}
+			continue
 		default:
-			b, err := t.before(name, old)
-			if err != nil {
+			if one, err = t.before(name, old); err != nil {
 				return nil, nil, err
 			}
-			b.Path, b.HardLink = full, twins[name]
-			before = append(before, b)
+			one.Path, one.HardLink = full, twins[name]
 		}
+		before = append(before, one)
+		t.found = append(t.found, foundName{Name: name, Is: entryState{root: is, copy: old.root}.mark()})
 	}
 	return before, lost, nil
 }
@@ -101,46 +97,22 @@ func (t *folderCopy) compareMasked(after map[string]fileStamp) (u record.MaskedF
 	return u
 }
 
-// walk visits each name, except masked names and those of remit.
-func (t *folderCopy) walk(ctx context.Context, hidden map[string]bool) (map[string]fileStamp, error) {
-	is := map[string]fileStamp{}
-	err := filepath.WalkDir(t.rootCopy.root, func(at string, e fs.DirEntry, err error) error {
-		name := below(t.rootCopy.root, at)
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			return nil // gone by now, or compared by its entries
-		}
-		if err != nil {
-			return err
-		}
-		base := path.Base(name)
-		if hidden[name] || len(base) >= len(files.StagePrefix) && strings.EqualFold(base[:len(files.StagePrefix)], files.StagePrefix) {
-			if e.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		s, _, err := stampOf(at)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			return nil
-		}
-		if kind := s.mode & unix.S_IFMT; err == nil && (kind == unix.S_IFREG || kind == unix.S_IFDIR || kind == unix.S_IFLNK) {
-			is[name] = s
-		}
-		return err
-	})
-	return is, err
-}
-
 // otherNames finds another name for each file that had several, preferably an
 // untouched one.
 func (t *folderCopy) otherNames(is map[string]fileStamp) map[string]string {
 	names := map[uint64][]string{}
-	for name, old := range t.seen {
-		if old.root.mode&unix.S_IFMT == unix.S_IFREG {
+	add := func(name string) {
+		if old, ok := t.seen[name]; ok && old.root.mode&unix.S_IFMT == unix.S_IFREG {
 			names[old.root.ino] = append(names[old.root.ino], name)
+		}
+	}
+	if t.unchecked {
+		for name := range t.seen { // an index of links needs a walk before the changes
+			add(name)
+		}
+	} else {
+		for name := range t.linked {
+			add(name)
 		}
 	}
 	twin := map[string]string{}
@@ -150,7 +122,10 @@ func (t *folderCopy) otherNames(is map[string]fileStamp) map[string]string {
 		}
 		slices.Sort(some)
 		first := some[0]
-		if at := slices.IndexFunc(some, func(name string) bool { return is[name] == t.seen[name].root }); at >= 0 {
+		if at := slices.IndexFunc(some, func(name string) bool {
+			now, differs := is[name]
+			return !differs || now == t.seen[name].root
+		}); at >= 0 {
 			first = some[at]
 		}
 		for _, name := range some {

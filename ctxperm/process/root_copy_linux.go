@@ -71,6 +71,7 @@ type copyRefresh struct {
 	bulk   folderSize
 	copied []string
 	long   []string
+	apart  bool // names of one file may have copies of their own
 }
 
 // refresh updates the copy from the root, without hidden names.
@@ -176,7 +177,7 @@ func (r *copyRefresh) alike(name string) (entryState, error) {
 			return entryState{}, err
 		}
 	}
-	if known && err == nil && !old.fresh && old.root == is && old.copy == now && raw.Nlink < 2 {
+	if known && err == nil && !old.fresh && old.root == is && old.copy == now && (raw.Nlink < 2 || r.apart) {
 		return old, nil
 	}
 	if !is.folder() || !now.folder() {

@@ -3,6 +3,7 @@ package callstate
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -19,18 +20,26 @@ import (
 // its changes are the newest when it is reverted, and calls of a transaction
 // can be reverted one by one. A wait that would close a cycle is refused.
 type ResourceLocks struct {
-	host  host.Host
-	mu    sync.Mutex                       // never held across a wait
-	held  map[string]string                // the call that holds a resource
-	below map[string]map[string]bool       // held resources below a resource
-	own   map[string]map[string]*host.Lock // by call and resource: locks for the call's own operations
-	queue []*lockWaiter                    // in the order of arrival
-	then  map[string][]func()              // by call: run after its end
+	host   host.Host
+	mu     sync.Mutex                       // never held across a wait
+	held   map[string]string                // the call that holds a resource
+	shared map[string]*sharing              // who shares a held resource
+	below  map[string]map[string]bool       // held resources below a resource
+	own    map[string]map[string]*host.Lock // by call and resource: locks for the call's own operations
+	queue  []*lockWaiter                    // in the order of arrival
+	then   map[string][]func()              // by call: run after its end
+}
+
+// sharing are the calls that hold one resource together.
+type sharing struct {
+	group string
+	calls map[string]bool
 }
 
 // lockWaiter is an operation that waits for other calls.
 type lockWaiter struct {
 	call, resource string
+	group          string
 	gate           *host.Lock // opened once, by the call that releases the resource
 	refused        error      // set before gate opens
 }
@@ -44,7 +53,7 @@ func (e *DeadlockError) Error() string {
 
 // NewResourceLocks creates the locks of one transaction.
 func NewResourceLocks(h host.Host) *ResourceLocks {
-	return &ResourceLocks{host: h, held: map[string]string{}, below: map[string]map[string]bool{}, own: map[string]map[string]*host.Lock{}, then: map[string][]func(){}}
+	return &ResourceLocks{host: h, held: map[string]string{}, shared: map[string]*sharing{}, below: map[string]map[string]bool{}, own: map[string]map[string]*host.Lock{}, then: map[string][]func(){}}
 }
 
 // Take waits until no other call and no other operation of this call has the
@@ -52,6 +61,12 @@ func NewResourceLocks(h host.Host) *ResourceLocks {
 // resource until Leave. An operation that takes a resource twice waits for
 // itself.
 func (t *ResourceLocks) Take(ctx context.Context, call, resource string) (release func(), err error) {
+	return t.TakeShared(ctx, call, resource, "")
+}
+
+// TakeShared is Take, but the call shares the resource with all calls that take
+// it by the same group. It excludes all others. An empty group is the call alone.
+func (t *ResourceLocks) TakeShared(ctx context.Context, call, resource, group string) (release func(), err error) {
 	if t == nil {
 		return func() {}, nil
 	}
@@ -59,7 +74,7 @@ func (t *ResourceLocks) Take(ctx context.Context, call, resource string) (releas
 	if err := own.Lock(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.takeOver(ctx, call, resource); err != nil {
+	if err := t.takeOver(ctx, call, resource, group); err != nil {
 		own.Unlock()
 		return nil, err
 	}
@@ -81,8 +96,8 @@ func (t *ResourceLocks) within(call, resource string) *host.Lock {
 }
 
 // takeOver makes a call the holder of a resource, if it is not yet.
-func (t *ResourceLocks) takeOver(ctx context.Context, call, resource string) error {
-	w, err := t.join(call, resource)
+func (t *ResourceLocks) takeOver(ctx context.Context, call, resource, group string) error {
+	w, err := t.join(call, resource, group)
 	if w == nil || err != nil {
 		return err
 	}
@@ -93,19 +108,22 @@ func (t *ResourceLocks) takeOver(ctx context.Context, call, resource string) err
 }
 
 // join makes the call the holder immediately, or returns a waiter.
-func (t *ResourceLocks) join(call, resource string) (*lockWaiter, error) {
+func (t *ResourceLocks) join(call, resource, group string) (*lockWaiter, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if s := t.shared[resource]; s != nil && group != "" && s.group == group {
+		return nil, t.share(s, call, resource)
+	}
 	others := t.others(call, resource)
 	if len(others) == 0 {
-		return nil, t.hold(call, resource)
+		return nil, t.hold(call, resource, group)
 	}
 	for _, o := range others {
 		if t.waitsFor(o, call, map[string]bool{}) {
 			return nil, &DeadlockError{Resource: resource, Holder: o}
 		}
 	}
-	w := &lockWaiter{call: call, resource: resource, gate: host.NewClosedLock(t.host, "line.turn")}
+	w := &lockWaiter{call: call, resource: resource, group: group, gate: host.NewClosedLock(t.host, "line.turn")}
 	t.queue = append(t.queue, w)
 	return w, nil
 }
@@ -126,6 +144,12 @@ func (t *ResourceLocks) leaves(w *lockWaiter) bool {
 // others returns the calls that hold a resource that excludes this one.
 func (t *ResourceLocks) others(call, resource string) (calls []string) {
 	add := func(at string) {
+		if s := t.shared[at]; s != nil {
+			if !s.calls[call] {
+				calls = slices.AppendSeq(calls, maps.Keys(s.calls))
+			}
+			return
+		}
 		if holder, ok := t.held[at]; ok && holder != call {
 			calls = append(calls, holder)
 		}
@@ -164,29 +188,54 @@ func (t *ResourceLocks) waitsFor(from, to string, seen map[string]bool) bool {
 
 // hold gives a call a resource, unless its waiters would then close a cycle
 // with another operation of the call.
-func (t *ResourceLocks) hold(call, resource string) error {
-	if t.held[resource] == call {
+func (t *ResourceLocks) hold(call, resource, group string) error {
+	if s := t.shared[resource]; s != nil && s.calls[call] || t.held[resource] == call {
 		return nil
 	}
 	t.held[resource] = call
+	if group != "" {
+		t.shared[resource] = &sharing{group: group, calls: map[string]bool{call: true}}
+	}
 	for above := range revert.Ancestors(resource) {
 		if t.below[above] == nil {
 			t.below[above] = map[string]bool{}
 		}
 		t.below[above][resource] = true
 	}
+	if o := t.cycle(call); o != "" {
+		t.free(resource)
+		return &DeadlockError{Resource: resource, Holder: o}
+	}
+	return nil
+}
+
+// share adds a call to those that share a resource, with the same exception.
+func (t *ResourceLocks) share(s *sharing, call, resource string) error {
+	if s.calls[call] {
+		return nil
+	}
+	s.calls[call] = true
+	if o := t.cycle(call); o != "" {
+		delete(s.calls, call)
+		return &DeadlockError{Resource: resource, Holder: o}
+	}
+	return nil
+}
+
+// cycle returns a call that waits for this one, while another operation of this
+// one waits for it; empty: there is none.
+func (t *ResourceLocks) cycle(call string) string {
 	for _, w := range t.queue {
 		if w.call != call {
 			continue
 		}
 		for _, o := range t.others(call, w.resource) {
 			if t.waitsFor(o, call, map[string]bool{}) {
-				t.free(resource)
-				return &DeadlockError{Resource: resource, Holder: o}
+				return o
 			}
 		}
 	}
-	return nil
+	return ""
 }
 
 // Then runs f when a call releases its locks, after it was verified or
@@ -217,6 +266,15 @@ func (t *ResourceLocks) leave(call string) []func() {
 	defer t.mu.Unlock()
 	then := t.then[call]
 	delete(t.then, call)
+	for resource, s := range t.shared {
+		if delete(s.calls, call); len(s.calls) == 0 {
+			t.free(resource)
+		} else {
+			for t.held[resource] = range s.calls { // one of them
+				break
+			}
+		}
+	}
 	for resource, holder := range t.held {
 		if holder == call {
 			t.free(resource)
@@ -230,7 +288,7 @@ func (t *ResourceLocks) leave(call string) []func() {
 			continue
 		}
 		t.queue = append(t.queue[:i:i], t.queue[i+1:]...)
-		w.refused = t.hold(w.call, w.resource)
+		w.refused = t.hold(w.call, w.resource, w.group)
 		w.gate.Unlock()
 	}
 	return then
@@ -238,6 +296,7 @@ func (t *ResourceLocks) leave(call string) []func() {
 
 func (t *ResourceLocks) free(resource string) {
 	delete(t.held, resource)
+	delete(t.shared, resource)
 	for above := range revert.Ancestors(resource) {
 		if delete(t.below[above], resource); len(t.below[above]) == 0 {
 			delete(t.below, above)
