@@ -72,7 +72,7 @@ func shellOf(client, command string) fakemodel.Call {
 	case "claude-code":
 		return agentclients.Call("Bash", map[string]any{"command": command, "description": "run a command"})
 	case "codex":
-		return agentclients.Call("shell_command", map[string]any{"command": command})
+		return agentclients.Call("exec_command", map[string]any{"cmd": command})
 	case "gemini-cli":
 		return agentclients.Call("run_shell_command", map[string]any{"command": command})
 	default:
