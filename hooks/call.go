@@ -1,12 +1,15 @@
 package hooks
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/tool"
 )
@@ -16,8 +19,14 @@ type call struct {
 	session *session
 	id      string // the client's ID of the use
 	agent   string // the sub-agent that acts
+	input   json.RawMessage
 	kind    toolKind
 	use     use
+	behind  bool // a sandboxed command in the background
+	alone   bool // in a transaction of its own
+	number  int  // of the session's uses
+	txn     *agent.Txn
+	cancel  context.CancelCauseFunc
 	token   string // names a sandboxed command to remit exec
 
 	ready  chan struct{} // closed when the client may use its tool
@@ -25,8 +34,9 @@ type call struct {
 	attach chan *Command // the process that shows a sandboxed command; one element
 	done   chan struct{} // closed when the call has its outcome
 
-	shown *Command // of a sandboxed command; set before done
-	code  int      // its exit code
+	shown    *Command // of a sandboxed command; set before done
+	attached atomic.Bool
+	code     int // its exit code
 
 	started sync.Once
 	out     tool.Outcome // after done
@@ -44,7 +54,7 @@ type report struct {
 
 func newCall(s *session, e Event, u use) *call {
 	return &call{
-		session: s, id: e.Use, agent: e.Agent, kind: u.kind, use: u,
+		session: s, id: e.Use, agent: e.Agent, input: e.Input, kind: u.kind, use: u,
 		ready: make(chan struct{}), ended: make(chan report, 1), attach: make(chan *Command, 1), done: make(chan struct{}),
 	}
 }
@@ -83,6 +93,21 @@ func (c *call) begun() bool {
 	default:
 		return false
 	}
+}
+
+// fits reports whether an input is that of the use, or the rewritten one.
+func (c *call) fits(in json.RawMessage) bool {
+	command := (input{raw: in}).text("command", "cmd")
+	return bytes.Equal(in, c.input) || c.token != "" && strings.Contains(command, " --call "+c.token+" ")
+}
+
+// runsOn reports whether the client let a sandboxed command go on in the
+// background.
+func (c *call) runsOn(e Event) bool {
+	var out struct {
+		Task string `json:"backgroundTaskId"`
+	}
+	return c.attached.Load() && json.Unmarshal(e.Output, &out) == nil && out.Task != ""
 }
 
 // end tells the call how the client's tool ended. Only the first report counts.

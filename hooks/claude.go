@@ -7,19 +7,19 @@ import (
 
 // claudeEvent has the members of the events of Claude Code, which Codex shares.
 type claudeEvent struct {
-	Session  string          `json:"session_id"`
-	Prompt   string          `json:"prompt_id"`
-	Turn     string          `json:"turn_id"`
-	Text     string          `json:"prompt"`
-	Agent    string          `json:"agent_id"`
-	Dir      string          `json:"cwd"`
-	Name     string          `json:"hook_event_name"`
-	Tool     string          `json:"tool_name"`
-	Input    json.RawMessage `json:"tool_input"`
-	Output   json.RawMessage `json:"tool_response"`
-	Use      string          `json:"tool_use_id"`
-	Error    string          `json:"error"`
-	Decision string          `json:"decision"`
+	Session string          `json:"session_id"`
+	Prompt  string          `json:"prompt_id"`
+	Turn    string          `json:"turn_id"`
+	Text    string          `json:"prompt"`
+	Agent   string          `json:"agent_id"`
+	Dir     string          `json:"cwd"`
+	Name    string          `json:"hook_event_name"`
+	Tool    string          `json:"tool_name"`
+	Input   json.RawMessage `json:"tool_input"`
+	Output  json.RawMessage `json:"tool_response"`
+	Use     string          `json:"tool_use_id"`
+	Error   string          `json:"error"`
+	Behind  json.RawMessage `json:"background_tasks"`
 }
 
 var claudeMoments = map[string]Moment{
@@ -37,7 +37,7 @@ func parseClaude(raw json.RawMessage) (Event, error) {
 	}
 	e := Event{
 		Name: in.Name, Moment: claudeMoments[in.Name], Session: in.Session, Prompt: in.Prompt, Text: in.Text, Agent: in.Agent, Dir: in.Dir,
-		Use: in.Use, Tool: in.Tool, Input: in.Input, Output: in.Output, Failed: in.Name == "PostToolUseFailure",
+		Use: in.Use, Tool: in.Tool, Input: in.Input, Output: in.Output, Failed: in.Name == "PostToolUseFailure", Quiet: string(in.Behind) == "[]",
 	}
 	if e.Prompt == "" {
 		e.Prompt = in.Turn
@@ -71,7 +71,7 @@ func claudeReply(e Event, a Answer) Reply {
 
 func claudeCode() Client {
 	return Client{
-		Name: "claude-code", Title: "Claude Code", Asks: true,
+		Name: "claude-code", Title: "Claude Code", Asks: true, Serial: true,
 		parse: parseClaude, reply: claudeReply,
 		tools: map[string]toolKind{
 			"Bash": shellKind, "Write": writeKind, "Edit": editKind, "MultiEdit": editKind, "NotebookEdit": editKind,

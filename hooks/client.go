@@ -17,6 +17,9 @@ type Client struct {
 	// FailsOpen reports whether the client runs a tool whose hook failed or
 	// ran out of time.
 	FailsOpen bool
+	// Serial reports whether an agent of the client uses one tool at a time, so
+	// that a use has ended when the next one begins.
+	Serial bool
 
 	parse func(raw json.RawMessage) (Event, error)
 	reply func(e Event, a Answer) Reply

@@ -31,6 +31,7 @@ type Event struct {
 	Input  json.RawMessage // of the tool
 	Output json.RawMessage // with AfterTool: what the tool returned, if the client tells
 	Failed bool            // with AfterTool: the tool failed
+	Quiet  bool            // with PromptEnds: the client says that nothing runs in the background
 }
 
 // Verdict is the answer to a use of a tool.

@@ -11,7 +11,7 @@ import (
 // A coding agent runs a hook before it uses a tool. The hook's input becomes an event, and the server's answer the hook's output. This
 // server has no workspace, so it denies the use.
 func Example() {
-	srv := hooks.New("/usr/bin/remit", func(context.Context, string) (*hooks.Workspace, error) {
+	srv := hooks.New("/usr/bin/remit", nil, func(context.Context, string) (*hooks.Workspace, error) {
 		return nil, errors.New("no workspace is open")
 	})
 	client, _ := hooks.Find("claude-code")

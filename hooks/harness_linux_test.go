@@ -47,9 +47,10 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	require.NoError(t, err)
 	d := &project{t: t, dir: filepath.Join(base, "project"), state: filepath.Join(base, "state")}
 	require.NoError(t, os.Mkdir(d.dir, 0o755))
-	pack, ok := policies.Pack("coding-agent")
-	require.True(t, ok)
-	sources := []rego.Source{{FS: pack, NoTests: true}}
+	var sources []rego.Source
+	if rules != allowAll {
+		sources = append(sources, rego.Source{FS: policies.CodingAgent(), NoTests: true})
+	}
 	if rules != "" {
 		own := filepath.Join(base, "rules")
 		require.NoError(t, os.Mkdir(own, 0o755))
@@ -74,7 +75,7 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: confined, Session: func(ctx context.Context, client, _ string) (*agent.Session, error) {
 		return d.rt.Session(ctx, perm.Principal{ID: client})
 	}}
-	d.srv = hooks.New("remit", func(context.Context, string) (*hooks.Workspace, error) { return space, nil })
+	d.srv = hooks.New("remit", func(err error) { t.Error(err) }, func(context.Context, string) (*hooks.Workspace, error) { return space, nil })
 	t.Cleanup(func() {
 		require.NoError(t, d.srv.Close(context.Background()))
 		require.NoError(t, d.rt.Close())
@@ -124,6 +125,8 @@ type coder struct {
 	*project
 	client  hooks.Client
 	session string
+	agent   string   // the sub-agent that acts
+	stdin   *os.File // of the next sandboxed command; nil: empty
 	prompt  int
 	uses    int
 }
@@ -146,6 +149,9 @@ func (d *project) last() string {
 func (c *coder) event(name string, members map[string]any) (hooks.Event, hooks.Answer) {
 	c.t.Helper()
 	all := map[string]any{"session_id": c.session, "cwd": c.dir, "hook_event_name": name, "prompt_id": fmt.Sprintf("p%d", c.prompt)}
+	if c.agent != "" {
+		all["agent_id"] = c.agent
+	}
 	for k, v := range members {
 		all[k] = v
 	}
@@ -220,16 +226,20 @@ func (c *coder) runs(command string) did {
 // shows is the process remit exec --call.
 func (c *coder) shows(input json.RawMessage) (string, int) {
 	c.t.Helper()
-	var in struct {
-		Command string `json:"command"`
-	}
-	require.NoError(c.t, json.Unmarshal(input, &in))
-	words := strings.Fields(in.Command)
-	require.Equal(c.t, []string{"remit", "exec", "--call"}, words[:3])
+	show := c.starts(input)
+	return show()
+}
+
+// starts is the beginning of shows; the returned function waits for its end.
+func (c *coder) starts(input json.RawMessage) (wait func() (string, int)) {
+	c.t.Helper()
 	read, write, err := os.Pipe()
 	require.NoError(c.t, err)
-	null, err := os.Open(os.DevNull)
-	require.NoError(c.t, err)
+	null := c.stdin
+	if c.stdin = nil; null == nil {
+		null, err = os.Open(os.DevNull)
+		require.NoError(c.t, err)
+	}
 	var out bytes.Buffer
 	copied := make(chan struct{})
 	go func() {
@@ -237,13 +247,15 @@ func (c *coder) shows(input json.RawMessage) (string, int) {
 		close(copied)
 	}()
 	exit := make(chan hooks.Exit, 1)
-	require.NoError(c.t, c.srv.Attach(words[3], &hooks.Command{Dir: c.dir, Stdin: null, Stdout: write, Stderr: write, Gone: make(chan struct{}), Exit: exit}))
-	e := <-exit
-	require.NoError(c.t, write.Close())
-	<-copied
-	require.NoError(c.t, read.Close())
-	require.NoError(c.t, null.Close())
-	return out.String() + e.Message, e.Code
+	require.NoError(c.t, c.srv.Attach(token(c.t, input), &hooks.Command{Dir: c.dir, Stdin: null, Stdout: write, Stderr: write, Gone: make(chan struct{}), Exit: exit}))
+	return func() (string, int) {
+		e := <-exit
+		require.NoError(c.t, write.Close())
+		<-copied
+		require.NoError(c.t, read.Close())
+		require.NoError(c.t, null.Close())
+		return out.String() + e.Message, e.Code
+	}
 }
 
 // edits uses a tool that writes one file.

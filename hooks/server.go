@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/remit-dev/remit/agent"
 )
@@ -22,6 +23,8 @@ type Workspace struct {
 	Sandbox bool
 	// Approve returns the command that approves a call, for a person.
 	Approve func(call string) string
+
+	observing atomic.Int32 // observed uses that are at work
 }
 
 // Server has the sessions of all clients. Make one with New.
@@ -33,13 +36,20 @@ type Server struct {
 	sessions map[string]*session
 	tokens   map[string]*call // sandboxed commands that wait for their process
 	closed   bool
+
+	pending sync.WaitGroup // commits that wait for a command in the background
+	tell    func(error)    // tells the operator what no event could be told
 }
 
 // New returns a server. program is the path of the command remit, which shows
 // sandboxed commands (remit exec --call). New calls open for the folder of each
-// new session; open returns the same workspace for the same folder.
-func New(program string, open func(ctx context.Context, dir string) (*Workspace, error)) *Server {
-	return &Server{program: program, open: open, sessions: map[string]*session{}, tokens: map[string]*call{}}
+// new session; open returns the same workspace for the same folder. tell
+// receives errors that no answer can report; nil: they are dropped.
+func New(program string, tell func(error), open func(ctx context.Context, dir string) (*Workspace, error)) *Server {
+	if tell == nil {
+		tell = func(error) {}
+	}
+	return &Server{program: program, tell: tell, open: open, sessions: map[string]*session{}, tokens: map[string]*call{}}
 }
 
 // errClosed says that the server has ended.
@@ -63,8 +73,9 @@ func (s *Server) Handle(ctx context.Context, c Client, e Event, project string) 
 		return one.after(ctx, e)
 	case PromptEnds:
 		err = one.promptEnds(ctx)
+		one.quiet(e.Quiet)
 	case SessionEnds:
-		err = one.promptEnds(ctx)
+		err = one.sessionEnds(ctx)
 		s.drop(one)
 	}
 	if err != nil {
@@ -79,7 +90,7 @@ func (s *Server) session(ctx context.Context, c Client, e Event, project string)
 	s.mu.Lock()
 	one, closed := s.sessions[key], s.closed
 	if one == nil && !closed {
-		one = &session{server: s, client: c, id: e.Session, key: key, opened: make(chan struct{}), open: map[string]*call{}, waiting: map[string]waiting{}}
+		one = &session{server: s, client: c, id: e.Session, key: key, opened: make(chan struct{}), open: map[string]*call{}, waiting: map[string]waiting{}, behind: map[*call]bool{}}
 		s.sessions[key] = one
 		s.mu.Unlock()
 		one.begin(ctx, e, project)
@@ -126,6 +137,26 @@ func (s *Server) drop(one *session) {
 	}
 }
 
+// Settle ends the prompts of a workspace, so that a person can revert them: a
+// client that was interrupted reports no end. A use that the client still works
+// on counts as ended, and later uses belong to a new transaction.
+func (s *Server) Settle(ctx context.Context, dir string) (err error) {
+	dir = resolved(dir)
+	s.mu.Lock()
+	var all []*session
+	for _, one := range s.sessions {
+		all = append(all, one)
+	}
+	s.mu.Unlock()
+	for _, one := range all {
+		<-one.opened
+		if one.failed == nil && one.space.Dir == dir {
+			err = errors.Join(err, one.promptEnds(ctx))
+		}
+	}
+	return err
+}
+
 // End ends the open uses and the prompt of a session whose client has ended.
 func (s *Server) End(ctx context.Context, client, id string) error {
 	s.mu.Lock()
@@ -135,7 +166,10 @@ func (s *Server) End(ctx context.Context, client, id string) error {
 		return nil
 	}
 	<-one.opened
-	err := one.promptEnds(ctx)
+	if one.failed != nil {
+		return nil
+	}
+	err := one.sessionEnds(ctx)
 	s.drop(one)
 	return err
 }
@@ -152,10 +186,11 @@ func (s *Server) Close(ctx context.Context) (err error) {
 	for _, one := range all {
 		<-one.opened
 		if one.failed == nil {
-			err = errors.Join(err, one.promptEnds(ctx))
+			err = errors.Join(err, one.sessionEnds(ctx))
 		}
 		s.drop(one)
 	}
+	s.pending.Wait()
 	return err
 }
 
@@ -183,6 +218,7 @@ func (s *Server) Attach(token string, shown *Command) error {
 	case <-c.done:
 		return errNoCommand
 	case c.attach <- shown:
+		c.attached.Store(true)
 		return nil
 	}
 }

@@ -32,6 +32,9 @@ type session struct {
 	prompt  prompt
 	txn     *agent.Txn         // of the prompt; nil: no call yet
 	open    map[string]*call   // uses that the client works on
+	behind  map[*call]bool     // sandboxed commands in the background
+	uses    int                // number of uses so far
+	leftOn  bool               // an observed command may run on in the background
 	waiting map[string]waiting // calls that wait for an approval, by tool and arguments
 }
 
@@ -47,8 +50,15 @@ type waiting struct {
 	call string
 }
 
-// prompts begins a prompt. What is left of the one before ends.
+// prompts begins a prompt. What is left of the one before ends. A client can
+// report the same prompt again, such as when its background work ended.
 func (one *session) prompts(ctx context.Context, e Event) error {
+	one.mu.Lock()
+	again := e.Prompt != "" && e.Prompt == one.prompt.id
+	one.mu.Unlock()
+	if again {
+		return nil
+	}
 	err := one.promptEnds(ctx)
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -58,16 +68,88 @@ func (one *session) prompts(ctx context.Context, e Event) error {
 
 // promptEnds ends the open uses of the prompt, and commits its transaction.
 func (one *session) promptEnds(ctx context.Context) error {
+	one.late(ctx)
 	one.settle(ctx, func(*call) bool { return true }, "the client ended the prompt without a report")
 	one.mu.Lock()
 	tx := one.txn
 	one.txn = nil
-	one.mu.Unlock()
-	if tx == nil {
-		return nil
+	var runOn []*call
+	for c := range one.behind {
+		if c.txn == tx {
+			runOn = append(runOn, c)
+		}
 	}
-	return tx.Commit(context.WithoutCancel(ctx))
+	one.mu.Unlock()
+	switch {
+	case tx == nil:
+		return nil
+	case len(runOn) == 0:
+		return tx.Commit(context.WithoutCancel(ctx))
+	}
+	one.server.pending.Go(func() { // commits once they have ended
+		for _, c := range runOn {
+			<-c.done
+		}
+		if err := tx.Commit(context.WithoutCancel(ctx)); err != nil {
+			one.server.tell(err)
+		}
+	})
+	return nil
 }
+
+// quiet notes that nothing runs in the background any more.
+func (one *session) quiet(is bool) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.leftOn = one.leftOn && !is
+}
+
+// late records what an observed command in the background changed since.
+func (one *session) late(ctx context.Context) {
+	one.mu.Lock()
+	left := one.leftOn
+	one.mu.Unlock()
+	if !left {
+		return
+	}
+	tx, err := one.transaction(ctx, "")
+	if err != nil {
+		return
+	}
+	c := newCall(one, Event{}, use{})
+	run := context.WithValue(context.WithoutCancel(ctx), callKey{}, c)
+	// If the policy does not let it run, the changes belong to no call.
+	_, _ = tx.Invoke(run, lateName, tool.Args{"client": one.client.Name, "tool": "background"})
+}
+
+// sessionEnds ends the prompt and the commands in the background.
+func (one *session) sessionEnds(ctx context.Context) error {
+	one.mu.Lock()
+	for c := range one.behind {
+		c.cancel(errSessionEnds)
+	}
+	one.mu.Unlock()
+	err := one.promptEnds(ctx)
+	for {
+		one.mu.Lock()
+		var next *call
+		for c := range one.behind {
+			next = c
+		}
+		one.mu.Unlock()
+		if next == nil {
+			return err
+		}
+		select {
+		case <-next.done:
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
+
+// errSessionEnds ends commands in the background.
+var errSessionEnds = errors.New("the session of the client ended")
 
 // settle ends open uses whose end the client did not report, and waits for
 // their outcomes.
@@ -76,8 +158,9 @@ func (one *session) settle(ctx context.Context, which func(*call) bool, why stri
 	var all []*call
 	for id, c := range one.open {
 		if which(c) {
-			all = append(all, c)
-			delete(one.open, id)
+			if delete(one.open, id); !c.behind {
+				all = append(all, c)
+			}
 		}
 	}
 	one.mu.Unlock()
@@ -136,10 +219,11 @@ func printableID(id string) string {
 
 // before decides one use of a tool.
 func (one *session) before(ctx context.Context, e Event) Answer {
-	// A client that begins another use has ended the last one of the same agent,
-	// whose end it did not report.
-	one.settle(ctx, func(c *call) bool { return c.agent == e.Agent && c.kind != otherKind }, "the client went on without a report")
+	if one.client.Serial {
+		one.settle(ctx, func(c *call) bool { return c.agent == e.Agent && c.kind != otherKind }, "the client went on without a report")
+	}
 	u := one.client.useOf(e, one.space.Dir)
+	one.late(ctx)
 	c := newCall(one, e, u)
 	name, effect, err := one.choose(ctx, u)
 	if err != nil {
@@ -190,30 +274,35 @@ func (one *session) refusal(out tool.Outcome) string {
 
 // start runs the call. It returns once the call is known to this session.
 func (one *session) start(ctx context.Context, c *call, e Event, name string, effect perm.Effect) error {
-	asks := effect == perm.Ask
-	tx, resume, err := one.place(ctx, e, name, c.use, asks && !one.client.Asks)
+	c.behind = c.use.background && name == shellName
+	c.alone = effect == perm.Ask || c.behind
+	tx, resume, err := one.place(ctx, e, name, c)
 	if err != nil {
 		return err
 	}
-	run := context.WithValue(context.WithoutCancel(ctx), callKey{}, c)
-	if id := c.key(); id != "" {
-		one.mu.Lock()
-		one.open[id] = c
-		one.mu.Unlock()
+	c.txn = tx
+	run, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), callKey{}, c))
+	c.cancel = cancel
+	one.mu.Lock()
+	one.uses++
+	c.number = one.uses
+	if one.open[c.key()] = c; c.behind {
+		one.behind[c] = true
 	}
+	one.leftOn = one.leftOn || c.use.background && !c.behind
+	one.mu.Unlock()
 	go func() {
+		defer one.forget(c)
+		defer cancel(nil)
 		defer close(c.done)
 		defer c.finish()
-		c.out, c.err = one.run(run, tx, c, name, resume, asks)
-		if !c.begun() { // the client does not run its tool, and reports no end
-			one.forget(c)
-		}
+		c.out, c.err = one.run(run, tx, c, name, resume)
 	}()
 	return nil
 }
 
 // run runs the call to its outcome.
-func (one *session) run(ctx context.Context, tx *agent.Txn, c *call, name, resume string, asks bool) (tool.Outcome, error) {
+func (one *session) run(ctx context.Context, tx *agent.Txn, c *call, name, resume string) (tool.Outcome, error) {
 	defer one.server.forget(c)
 	var out tool.Outcome
 	var err error
@@ -232,11 +321,11 @@ func (one *session) run(ctx context.Context, tx *agent.Txn, c *call, name, resum
 		one.mu.Unlock()
 		return out, err
 	}
-	if asks && !one.client.Asks { // alone in its transaction
+	if c.alone || resume != "" {
 		one.mu.Lock()
 		delete(one.waiting, c.use.digest(name))
 		one.mu.Unlock()
-		err = errors.Join(err, tx.Commit(ctx))
+		err = errors.Join(err, tx.Commit(context.WithoutCancel(ctx)))
 	}
 	return out, err
 }
@@ -255,15 +344,15 @@ func (one *session) delegate(ctx context.Context, tx *agent.Txn, c *call, out to
 }
 
 // place returns the transaction of a call: that of the prompt, or one of its
-// own if the call waits for an approval. resume is the call that waited.
-func (one *session) place(ctx context.Context, e Event, name string, u use, alone bool) (tx *agent.Txn, resume string, err error) {
+// own if the call waits for an approval or goes on in the background. resume is the call that waited.
+func (one *session) place(ctx context.Context, e Event, name string, c *call) (tx *agent.Txn, resume string, err error) {
 	one.mu.Lock()
-	w, again := one.waiting[u.digest(name)]
+	w, again := one.waiting[c.use.digest(name)]
 	one.mu.Unlock()
 	switch {
 	case again:
 		return w.txn, w.call, nil
-	case alone:
+	case c.alone:
 		one.mu.Lock()
 		defer one.mu.Unlock()
 		tx, err = one.newTxn(ctx, e.Prompt)
@@ -296,6 +385,15 @@ func (one *session) after(ctx context.Context, e Event) Answer {
 	if c == nil {
 		return Answer{}
 	}
+	if c.behind {
+		return Answer{} // the client reports that it started
+	}
+	if c.runsOn(e) { // a command that took too long goes on in the background
+		one.mu.Lock()
+		one.behind[c] = true
+		one.mu.Unlock()
+		return Answer{}
+	}
 	c.end(report{Output: e.Output, Failed: e.Failed})
 	select {
 	case <-c.done:
@@ -308,17 +406,25 @@ func (one *session) after(ctx context.Context, e Event) Answer {
 	return Answer{Failed: c.out.Text}
 }
 
-// find returns the open use of an event. A client without IDs of uses works on
-// one use of a tool at a time.
+// find returns the open use of an event, and forgets it. Of a client without
+// IDs of uses, it is the oldest one of the tool with the same input.
 func (one *session) find(e Event) *call {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	id := e.Use
-	if id == "" {
-		id = e.Agent + "\x00" + e.Tool
+	key := e.Use
+	if key == "" {
+		var found *call
+		for k, c := range one.open {
+			if c.id != "" || c.agent != e.Agent || c.use.args["tool"] != e.Tool {
+				continue
+			}
+			if found == nil || c.fits(e.Input) && !found.fits(e.Input) || c.fits(e.Input) == found.fits(e.Input) && c.number < found.number {
+				found, key = c, k
+			}
+		}
 	}
-	c := one.open[id]
-	delete(one.open, id)
+	c := one.open[key]
+	delete(one.open, key)
 	return c
 }
 
@@ -327,14 +433,14 @@ func (c *call) key() string {
 	if c.id != "" {
 		return c.id
 	}
-	return c.agent + "\x00" + fmt.Sprint(c.use.args["tool"])
+	return fmt.Sprintf("\x00%d", c.number)
 }
 
 // forget removes an open use.
 func (one *session) forget(c *call) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if one.open[c.key()] == c {
+	if delete(one.behind, c); !c.begun() && one.open[c.key()] == c { // the client does not run its tool, and reports no end
 		delete(one.open, c.key())
 	}
 }

@@ -120,7 +120,7 @@ func TestChangesDenied(t *testing.T) {
 
 // TestUnreported: a use whose end the client does not report ends with the next one, with the prompt, or with the session.
 func TestUnreported(t *testing.T) {
-	d := newProject(t, false, "")
+	d := newProject(t, false, allowAll)
 	was := d.tree()
 	c := d.coder("claude-code", "s1")
 	c.says("go")
@@ -130,7 +130,7 @@ func TestUnreported(t *testing.T) {
 		func() { require.NoError(t, d.srv.End(t.Context(), "claude-code", "s1")) },
 	} {
 		_, a := c.asks("Bash", map[string]any{"command": "make"})
-		require.Equal(t, hooks.Ask, a.Verdict)
+		require.Equal(t, hooks.Allow, a.Verdict)
 		d.write("made.txt", "x")
 		end()
 		c.stops()

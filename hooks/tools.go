@@ -31,8 +31,9 @@ const (
 	readName     = "client_read"
 	searchName   = "client_search"
 	fetchName    = "client_fetch"
-	innerName    = "client_inner" // acts only inside the client
-	otherName    = "client_other" // everything else, such as tools of MCP servers
+	innerName    = "client_inner"      // acts only inside the client
+	lateName     = "client_background" // what changed while a command ran in the background
+	otherName    = "client_other"      // everything else, such as tools of MCP servers
 )
 
 // workspace is the root of the project.
@@ -104,6 +105,11 @@ func Tools() []tool.Tool {
 		{
 			Name: innerName, Description: "Use a tool that acts only inside the agent, or by other uses of tools.",
 			EffectClass: effect.Pure, Destination: tool.NoDestination, Execute: pass,
+		},
+		{
+			Name: lateName, Description: "Record what changed in the workspace while a command of the agent ran in the background.",
+			Needs:       []perm.ResourceAccess{perm.Access(perm.Read, "file://"+workspace+"/**")},
+			EffectClass: effect.Pure, Coverage: effect.Observed, Observed: []string{workspace}, Destination: tool.NoDestination, Execute: lookLate,
 		},
 		{
 			Name: otherName, Description: "Use another tool of the agent, such as one of an MCP server.", Needs: tree,
@@ -231,6 +237,9 @@ func change(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (t
 	if err != nil {
 		return tool.Result{}, err
 	}
+	if c.session.space.observing.Load() > 0 { // that call has the workspace: join it
+		return observe(ctx, tc, raw)
+	}
 	in, err := decoded(raw)
 	if err != nil {
 		return tool.Result{}, tool.NoEffect(err)
@@ -253,6 +262,17 @@ func change(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (t
 // observe saves the workspace, lets the client act, and records the
 // differences.
 func observe(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
+	return observed(ctx, tc, process.SnapshotOptions{Join: true}, func(c *call) report { return c.proceed(ctx) })
+}
+
+// lookLate records what changed since the last observed use, while a command
+// runs in the background.
+func lookLate(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
+	return observed(ctx, tc, process.SnapshotOptions{Join: true, Late: true}, func(*call) report { return report{} })
+}
+
+// observed saves the workspace, lets act return, and records the differences.
+func observed(ctx context.Context, tc ctxperm.ToolContext, how process.SnapshotOptions, act func(*call) report) (tool.Result, error) {
 	c, err := usedBy(ctx)
 	if err != nil {
 		return tool.Result{}, err
@@ -261,16 +281,21 @@ func observe(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (to
 	if err != nil {
 		return tool.Result{}, tool.NoEffect(err)
 	}
-	saved, err := k.Take(ctx, tc, []process.Folder{{Root: workspace}})
+	saved, err := k.TakeWith(ctx, tc, how, []process.Folder{{Root: workspace}})
 	if err != nil {
 		return tool.Result{}, tool.NoEffect(err)
 	}
 	defer saved.Discard()
-	r := c.proceed(ctx)
+	c.session.space.observing.Add(1)
+	r := act(c)
+	c.session.space.observing.Add(-1)
 	// A client that ended or went on to another use has no hold on the workspace
 	// any more; that its programs live on is part of coverage observed.
 	if err := saved.RecordChanges(context.WithoutCancel(ctx), true); err != nil {
 		return tool.Result{}, err
+	}
+	if how.Late { // nobody would expect a revert of what happened a while ago
+		return r.result()
 	}
 	if err := saved.AuthorizeChanges(ctx); err != nil {
 		return tool.Result{}, err

@@ -62,6 +62,28 @@ func dial(home string) (int, error) {
 	return conn, nil
 }
 
+// Settle asks the resident process to end the prompts of a workspace, so that
+// they can be reverted. It returns an error if the process did not do so, and
+// nil if none runs.
+func Settle(home, dir string) error {
+	conn, err := dial(home)
+	if err == syscall.ENOENT || err == syscall.ECONNREFUSED {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_ = syscall.SetsockoptTimeval(conn, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &syscall.Timeval{Sec: 60})
+	code, err := exchange(conn, "settle", nil, dir, "", "")
+	if err == nil && code != 0 {
+		err = errSettle
+	}
+	return err
+}
+
+// errSettle says that a prompt did not end.
+var errSettle = errors.New("the resident process could not end the prompt; its log tells why")
+
 // exitBlocks is the exit code with which a client does not run its tool.
 const exitBlocks = 2
 

@@ -7,3 +7,6 @@ func Main() {}
 
 // Run handles no command line here.
 func Run([]string) (code int, handled bool) { return 0, false }
+
+// Settle does nothing: there is no resident process here.
+func Settle(string, string) error { return nil }

@@ -14,5 +14,6 @@
 //
 //	hook CLIENT-LENGTH PROJECT-LENGTH EVENT-LENGTH
 //	exec TOKEN-LENGTH FOLDER-LENGTH ENVIRONMENT-LENGTH   with the descriptors 0, 1 and 2
+//	settle FOLDER-LENGTH 0 0                             ends the prompts of a workspace
 //	reply EXIT OUTPUT-LENGTH ERROR-LENGTH
 package hookclient

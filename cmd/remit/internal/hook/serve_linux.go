@@ -80,6 +80,13 @@ func (s *service) one(ctx context.Context, conn *net.UnixConn) (err error) {
 		return s.hook(ctx, conn, pid, fields)
 	case "exec":
 		return s.exec(ctx, conn, buf, in.takeFiles(), fields)
+	case "settle":
+		r := hooks.Reply{}
+		if err := s.srv.Settle(ctx, fields[0]); err != nil {
+			s.log.Warn("a prompt could not be ended", "folder", fields[0], "error", err)
+			r.Exit = 1
+		}
+		return reply(conn, r)
 	}
 	return fmt.Errorf("unknown request %q", kind)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/hookclient"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -65,6 +66,9 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			}
 			which := undoTarget{target{strings.Join(args, ""), len(args) == 0, false}, count, resources}
 			p.MustExist = true
+			if err := endPrompts(a, &p); err != nil {
+				return err
+			}
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				return which.parts(cmd.Context(), rt, func(one part) error {
 					return runPart(cmd.Context(), a, &p, rt, which.target, one, how, asJSON, preview)
@@ -258,4 +262,22 @@ func redoID(ctx context.Context, rt *agent.Runtime, rep revert.Report) string {
 		return rep.Txn
 	}
 	return rep.RevertTxn
+}
+
+// endPrompts lets the resident process of coding agents end the prompts of the
+// workspace. An agent that was interrupted reports no end of its prompt, and
+// the process would still hold it.
+func endPrompts(a *cli.App, p *state.Workspace) error {
+	home, err := state.Home(a.Getenv)
+	if err != nil {
+		return nil //nolint:nilerr // without a home there is no such process
+	}
+	dir, err := state.RealFolder(p.Folder())
+	if err != nil {
+		return nil //nolint:nilerr // the journal of a workspace that is gone can be read
+	}
+	if err := hookclient.Settle(home, dir); err != nil {
+		return &cli.Problem{Code: cli.ExitInternal, What: "the prompt that a coding agent works on could not be ended", Why: cli.PlainError(err), Fix: "quit the agent, then try again"}
+	}
+	return nil
 }

@@ -51,15 +51,49 @@ func (u undoTarget) parts(ctx context.Context, rt *agent.Runtime, revertPart fun
 	done := map[string]bool{}
 	for range u.count {
 		id, over, err := lastTxn(ctx, rt, done, nil)
-		if err == nil && (id != "" || len(done) == 0) {
-			err = revertPart(part{id: id, over: over})
+		if err != nil || id == "" && len(done) > 0 {
+			return err
+		}
+		all, err := ofPrompt(ctx, rt, id)
+		for _, one := range all {
+			if err == nil {
+				err, over, done[one] = revertPart(part{id: one, over: over}), nil, true
+			}
 		}
 		if err != nil || id == "" {
 			return err
 		}
-		done[id] = true
 	}
 	return nil
+}
+
+// ofPrompt returns a transaction and the others of its prompt that can be
+// reverted, newest first. A prompt has several if a call waited for an approval
+// or ran in the background.
+func ofPrompt(ctx context.Context, rt *agent.Runtime, id string) ([]string, error) {
+	if id == "" {
+		return []string{""}, nil
+	}
+	p, err := revert.PromptOf(ctx, rt.Journal(), id)
+	if err != nil || p == nil {
+		return []string{id}, err
+	}
+	all, err := revert.FindPrompt(ctx, rt.Journal(), p.ID)
+	if errors.Is(err, revert.ErrAmbiguous) { // of two clients
+		return []string{id}, nil
+	}
+	var kept []string
+	for _, one := range all {
+		t, failed := rt.Load(ctx, one)
+		if err = errors.Join(err, failed); failed != nil {
+			continue
+		}
+		left := slices.ContainsFunc(t.EffectiveCalls(), func(c *revert.Call) bool { return !cannotRevert(c) })
+		if one == id || left && t.End != "" {
+			kept = append(kept, one)
+		}
+	}
+	return kept, err
 }
 
 // byFile reverts each file in the newest transaction that changed it. Files of
