@@ -458,7 +458,7 @@ func (u use) digest(name string) string {
 func (u use) tools(sandbox bool) []string {
 	switch u.kind {
 	case shellKind:
-		if sandbox {
+		if dir, _ := u.args["cwd"].(string); sandbox && !strings.HasPrefix(dir, "/") {
 			return []string{shellName, observedName}
 		}
 		return []string{observedName}

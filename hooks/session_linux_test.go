@@ -103,6 +103,31 @@ func TestLinksOut(t *testing.T) {
 	c.stops()
 }
 
+// TestNewFolders: a revert also removes the folders that a client made for a file.
+func TestNewFolders(t *testing.T) {
+	d := newProject(t, true, "")
+	was := d.tree()
+	c := d.coder("claude-code", "s1")
+	c.says("go")
+	require.Equal(t, hooks.Answer{}, c.edits("Write", "new/deep/c.txt", "x").after)
+	require.Equal(t, hooks.Answer{}, c.edits("Write", "new/deep/c.txt", "y").after)
+	require.Zero(t, c.runs("mkdir new/more && echo z > new/more/d.txt").code)
+	c.stops()
+	require.True(t, d.undo(d.last()).Complete())
+	d.same(was)
+}
+
+// TestOtherFolder: a command that starts outside the workspace does not run in the sandbox.
+func TestOtherFolder(t *testing.T) {
+	d := newProject(t, true, allowAll)
+	c := d.coder("claude-code", "s1")
+	c.says("go")
+	_, a := c.event("PreToolUse", map[string]any{"tool_name": "Bash", "tool_use_id": "u1", "cwd": filepath.Dir(d.dir), "tool_input": map[string]any{"command": "make"}})
+	require.Equal(t, hooks.Allow, a.Verdict)
+	require.Nil(t, a.Input)
+	c.stops()
+}
+
 // TestChangesDenied: the policy decides what a command changed before it is applied, and the client learns the reason.
 func TestChangesDenied(t *testing.T) {
 	d := newProject(t, true, "package remit\n\ndeny contains \"frozen\" if {\n\tinput.purpose == \"apply\"\n\tinput.access.resource.path == \"frozen.txt\"\n}\n")

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,7 +76,7 @@ func Tools() []tool.Tool {
 	specs := []tool.Spec{
 		{
 			Name: observedName, Description: "Run a command with the agent's own shell, in an observed workspace.",
-			Needs: append(programs, tree...), AccessFor: shellAccess, EffectClass: effect.Pivot, Coverage: effect.Observed, Observed: []string{workspace},
+			Needs: append(programs, tree...), AccessFor: observedAccess, EffectClass: effect.Pivot, Coverage: effect.Observed, Observed: []string{workspace},
 			ParseScript: scriptOf, Execute: observe,
 		},
 		{
@@ -154,6 +157,15 @@ func shellAccess(raw json.RawMessage) ([]perm.ResourceAccess, error) {
 		return nil, err
 	}
 	return c.Access()
+}
+
+// observedAccess is shellAccess for a command that can run in any folder.
+func observedAccess(raw json.RawMessage) ([]perm.ResourceAccess, error) {
+	in, err := decoded(raw)
+	if err != nil {
+		return nil, err
+	}
+	return process.Cmd{Argv: []string{"bash", "-c", in.Command}}.Access()
 }
 
 // cmd returns the command as a program of the sandbox.
@@ -248,7 +260,7 @@ func change(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (t
 	if err != nil {
 		return tool.Result{}, err
 	}
-	saved, err := f.Observe(ctx, in.Paths...)
+	saved, err := f.Observe(ctx, withParents(c.session.space.Dir, in.Paths)...)
 	if err != nil {
 		return tool.Result{}, err // denied, or without effect so far
 	}
@@ -257,6 +269,21 @@ func change(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (t
 		return tool.Result{}, err
 	}
 	return r.result()
+}
+
+// withParents returns paths with the folders above them that do not exist: a
+// client makes them with the file.
+func withParents(dir string, paths []string) []string {
+	all := slices.Clone(paths)
+	for _, name := range paths {
+		for up := path.Dir(name); up != "."; up = path.Dir(up) {
+			if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(up))); err == nil {
+				break
+			}
+			all = append(all, up)
+		}
+	}
+	return all
 }
 
 // observe saves the workspace, lets the client act, and records the

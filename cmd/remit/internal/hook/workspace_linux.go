@@ -43,6 +43,7 @@ type daemon struct {
 type openSpace struct {
 	*hooks.Workspace
 	journal journal.Journal
+	kept    *process.Snapshotter
 }
 
 func newDaemon(a *cli.App, log *slog.Logger, home string) *daemon {
@@ -105,7 +106,7 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 	if err != nil {
 		return nil, err
 	}
-	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(at.StateDir, "kept")})
+	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(at.StateDir, "kept"), Watch: true})
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 		},
 		Approve: func(call string) string { return at.Hint("approve", call) },
 	}
-	return &openSpace{space, j}, nil
+	return &openSpace{space, j, kept}, nil
 }
 
 // confines reports whether commands can run in the sandbox, at its highest
@@ -197,7 +198,7 @@ func (d *daemon) close() (err error) {
 	defer d.mu.Unlock()
 	for _, dir := range slices.Sorted(maps.Keys(d.spaces)) {
 		s := d.spaces[dir]
-		err = errors.Join(err, s.Runtime.Close(), s.journal.Close())
+		err = errors.Join(err, s.Runtime.Close(), s.kept.Close(), s.journal.Close())
 	}
 	return err
 }
