@@ -37,6 +37,7 @@ func suites() []suite {
 		{"rows", changedRows},
 		{"trees", trees},
 		{"costs", costs},
+		{"agents", agents},
 		{"gateway", gateways},
 	}
 }
@@ -56,7 +57,7 @@ func main() {
 		}
 		return
 	}
-	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, growth, write, revert, durable, recover, spawn, rows, trees, costs, gateway")
+	only := flag.String("only", "", "run the suites whose names match this pattern: decide, call, growth, write, revert, durable, recover, spawn, rows, trees, costs, agents, gateway")
 	asJSON := flag.Bool("json", false, "print one JSON document instead of a table")
 	rounds := flag.Int("rounds", 7, "how often each thing has its turn")
 	turn := flag.Duration("turn", 250*time.Millisecond, "how long a turn lasts")

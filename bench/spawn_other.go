@@ -3,10 +3,10 @@
 package main
 
 // spawns measures nothing: there is no sandbox on this system.
-func spawns(clock) ([]row, error) { return nil, nil }
+func spawns(clock) ([]promiseRow, error) { return nil, nil }
 
 // costs measures nothing either.
-func costs(clock) ([]row, error) { return nil, nil }
+func costs(clock) ([]promiseRow, error) { return nil, nil }
 
 // trees measures nothing either.
-func trees(clock) ([]row, error) { return nil, nil }
+func trees(clock) ([]promiseRow, error) { return nil, nil }
