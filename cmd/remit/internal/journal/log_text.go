@@ -114,7 +114,7 @@ func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 	case c.ended().Failed():
 		words = append(words, p.Bad(c.ended().Result()))
 	}
-	if len(c.Changes) == 0 || c.ExitCode != nil {
+	if len(c.Changes) == 0 || c.ExitCode != nil || runsScript(c, tools) {
 		words = append(words, inputWords(c, tools))
 	}
 	words = append(words, render.Changes(c.Changes))
@@ -131,6 +131,13 @@ func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 		words = append(words, p.Faint("["+strings.Join(rated, ", ")+"]"))
 	}
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), "  ")
+}
+
+// runsScript reports whether a call runs a command line: what it changed does
+// not say what ran.
+func runsScript(c callLine, tools tool.Registry) bool {
+	t, ok := tools.Get(c.Tool)
+	return ok && t.Spec().ParseScript != nil
 }
 
 // inputWords formats the arguments of a call. It shows nothing of an unknown
