@@ -73,7 +73,7 @@ func writePromptBlock(p cli.Style, w io.Writer, r *promptRecord, calls []callLin
 		words += map[bool]string{true: ": ", false: ", "}[i == 0] + render.Resource(f)
 	}
 	if slices.ContainsFunc(calls, func(c callLine) bool { return c.Status == string(tool.StatusPending) }) {
-		words += "; " + p.Doubt("waits for approval, see remit pending")
+		words += "; " + p.Doubt("waits for approval")
 	}
 	if r.State == "partly_reverted" {
 		words += "; " + p.Doubt("partly reverted")
