@@ -263,13 +263,18 @@ func (one *session) answer(c *call, e Event, name string) Answer {
 	return a
 }
 
-// refusal returns why a call does not run, for the model and the person.
+// refusal returns why a call does not run, for the model and the person. A call
+// that waits for an approval continues when the client repeats it.
 func (one *session) refusal(out tool.Outcome) string {
-	text := out.Text
-	if out.Status == tool.StatusPending && one.space.Approve != nil {
-		text += " Tell the person that call " + out.Call + " waits for approval."
+	if out.Status != tool.StatusPending || one.space.Approve == nil {
+		return out.Text
 	}
-	return text
+	text := "The call did not run: a person must approve it"
+	if out.Error != nil && out.Error.Why != "" {
+		text += ", because " + out.Error.Why
+	}
+	return text + ". Tell the person to run this in a terminal: " + one.space.Approve(out.Call) +
+		". When the person says that the call is approved, repeat it without changes."
 }
 
 // start runs the call. It returns once the call is known to this session.

@@ -86,6 +86,26 @@ func TestDenied(t *testing.T) {
 	c.stops()
 }
 
+// TestDeclined: a write outside the workspace that the person declines has no effect, and a later undo has nothing to say about it. One
+// that happens counts, also if the client does not report it.
+func TestDeclined(t *testing.T) {
+	d := newProject(t, true, "")
+	c := d.coder("claude-code", "s1")
+	elsewhere := filepath.Join(t.TempDir(), "x")
+	c.says("decline")
+	was := d.tree()
+	c.edits("Write", "a.txt", "x")
+	c.asks("Write", map[string]any{"file_path": elsewhere, "content": "x"})
+	c.stops()
+	require.True(t, d.undo(d.last()).Complete())
+	d.same(was)
+	c.says("accept")
+	c.asks("Write", map[string]any{"file_path": elsewhere, "content": "x"})
+	require.NoError(t, os.WriteFile(elsewhere, []byte("x"), 0o600))
+	c.stops()
+	require.False(t, d.undo(d.last()).Complete())
+}
+
 // TestLinksOut: a path that leads out of the workspace by a link is a file outside it, also if the file does not exist yet.
 func TestLinksOut(t *testing.T) {
 	d := newProject(t, true, "")
@@ -182,6 +202,10 @@ func TestAskedElsewhere(t *testing.T) {
 	txn, err := d.rt.Load(t.Context(), d.last())
 	require.NoError(t, err)
 	require.Len(t, txn.Calls, 1)
+	require.Contains(t, ran.before.Reason, "because the command runs outside the sandbox")
+	require.Contains(t, ran.before.Reason, "in a terminal: remit approve "+txn.Calls[0].Ref.Call+".")
+	require.Contains(t, ran.before.Reason, "repeat it")
+	require.NotContains(t, ran.before.Reason, "not repeat")
 	require.NoError(t, d.rt.Answer(t.Context(), approve(txn.Calls[0].Ref.Call)))
 	c.stops()
 	c.says("go on")

@@ -89,7 +89,7 @@ func Tools() []tool.Tool {
 		},
 		{
 			Name: outsideName, Description: "Write or edit files outside the workspace with the agent's own tool.", Needs: anywhere(perm.Write),
-			AccessFor: pathAccess(perm.Write), EffectClass: effect.Pivot, Execute: step,
+			AccessFor: pathAccess(perm.Write), EffectClass: effect.Pivot, Execute: outside,
 		},
 		{
 			Name: readName, Description: "Read files with the agent's own tool.", Needs: anywhere(perm.Read), AccessFor: pathAccess(perm.Read),
@@ -231,15 +231,6 @@ func scriptOf(raw json.RawMessage) *perm.ScriptFacts {
 func pass(ctx context.Context, _ ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
 	_, err := usedBy(ctx)
 	return tool.Result{}, err
-}
-
-// step lets the client use a tool, and waits for its end.
-func step(ctx context.Context, _ ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
-	c, err := usedBy(ctx)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	return c.proceed(ctx).result()
 }
 
 // change saves the named files, lets the client change them, and records what

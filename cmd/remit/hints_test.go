@@ -39,6 +39,9 @@ var wordsNotHints = map[string]string{
 	"%q is not a tree head: write it as SIZE:sha256:DIGITS, as Head.String and remit fsck do":                                                "a form",
 	"open database: %w; make one with database.New and give it to agent.Driver (remit run: --database NAME=sqlite:PATH)":                     "a flag",
 	"; or a person allows it: --on-ask prompt or wait of remit run, agent.Approver or agent.SuspendForApproval":                              "flags of the run that was denied",
+	"  %s   in the folder of the project, remit log lists its prompts, and remit undo reverts the newest one\n":                              "the text names the place",
+	"use Linux, or remit serve with the agent's own tools off":                                                                               "a way to use remit",
+	"the program reaches no host: its sandbox has no network of its own here, which a proxy needs; see remit doctor":                         "of the machine, not of a place",
 	"it is in quarantine: %s; remit gateway accept %s/%s, with the --config and --state of the gateway, shows the difference and accepts it": "says which flags",
 }
 

@@ -402,7 +402,7 @@ func TestReadmeGateway(t *testing.T) {
 	shell(t)
 	p := newPlace(t)
 	before := p.client(t)
-	lines := strings.Split(strings.TrimSpace(take(t, "README.md", "sh", 0)), "\n")
+	lines := strings.Split(strings.TrimSpace(take(t, "README.md", "sh", 1)), "\n")
 	require.Len(t, lines, 3)
 	p.sh(0, lines[0])
 	p.ask(t, "note", map[string]any{"text": "hi"})

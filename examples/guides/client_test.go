@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asServer in the environment makes this test binary an MCP server, or a client
-// that makes one call.
+// asServer in the environment makes this test binary an MCP server, a client that
+// makes one call, or a coding agent.
 const asServer = "REMIT_GUIDES_SERVER"
 
 // actAs is the main function of this test binary as a server or a client.
@@ -23,6 +23,8 @@ func actAs(what string) {
 	switch what {
 	case "files":
 		err = serveFiles()
+	case "claude":
+		err = playClaude(os.Args[1:])
 	case "client":
 		_ = os.Unsetenv(asServer) // its server is another program
 		err = callOnce(os.Args[1:])

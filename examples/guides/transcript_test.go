@@ -78,6 +78,7 @@ var transcripts = map[string]func(*place){
 	"guides/approval.md":       unattended,
 
 	"tutorial/first-gateway.md": substitutePrograms,
+	"guides/coding-agents.md":   codingAgent,
 
 	recipesPage: prepareRecipes,
 }

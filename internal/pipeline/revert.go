@@ -25,6 +25,8 @@ import (
 func (l *Pipeline) CanRevert(_ context.Context, c revert.Call) (bool, string) {
 	t, ok := internals.ForRevert(l.tools(), c.Tool)
 	switch {
+	case !ok && c.Tool.UndoVersion == "":
+		return false, "tool " + c.Tool.Name + " has no revert of its own"
 	case !ok:
 		return false, fmt.Sprintf("tool %s with undo version %q is not among the tools here", c.Tool.Name, c.Tool.UndoVersion)
 	case c.Started != nil && c.Started.AnsweredBy != "":

@@ -80,7 +80,7 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 
 // writeAll writes pending calls.
 func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, most int, asJSON bool) error {
-	tools, err := tool.NewRegistry(state.Tools(a)...)
+	tools, err := tool.NewRegistry(state.RecordedTools(a)...)
 	if err != nil {
 		return err
 	}

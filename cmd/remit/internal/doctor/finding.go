@@ -19,7 +19,7 @@ const (
 
 // Finding is the result of one check.
 type Finding struct {
-	Where string `json:"where"` // system, root NAME, state, journal, policy
+	Where string `json:"where"` // system, root NAME, state, journal, policy, agents
 	Check string `json:"check"`
 	Is    Health `json:"is"`
 	What  string `json:"what"`

@@ -36,6 +36,7 @@ func listClients(a *cli.App, f connectOptions, p connect.Environment) error {
 	}
 	if !found && !f.json {
 		_, _ = fmt.Fprintf(a.Out, "no configuration of a client was found in %s and %s\n", cli.Printable(p.Home), cli.Printable(p.Project))
+		_, _ = fmt.Fprintln(a.Out, "remit connect CLIENT creates the one for hooks, for example: remit connect claude-code")
 	}
 	return nil
 }
@@ -150,6 +151,9 @@ func writeConnected(p cli.Style, w io.Writer, r connect.Report, drafts bool) {
 		}
 	}
 	_, _ = fmt.Fprintf(w, "%s restart %s; %s reverts it\n", p.Good("✓"), r.Title, disconnectCommand(r))
+	if r.Coverage.OwnTools == connect.HooksOn {
+		_, _ = fmt.Fprintf(w, "  %s   in the folder of the project, remit log lists its prompts, and remit undo reverts the newest one\n", p.Faint("next"))
+	}
 }
 
 func disconnectCommand(r connect.Report) string {

@@ -30,8 +30,11 @@ func Command(a *cli.App) *cobra.Command {
 		Long: "Reads one event of a coding agent on standard input, and writes the answer in the form that the agent reads.\n" +
 			"remit connect writes this command into the configuration of the agent. CLIENT is one of " + strings.Join(names, ", ") + ".\n" +
 			"The command starts remit daemon if it does not run yet.",
-		Args: cobra.ExactArgs(1), ValidArgs: names,
+		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.UsageProblem("remit hook: needs one client: " + strings.Join(names, ", "))
+			}
 			if _, ok := hooks.Find(args[0]); !ok {
 				return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the client %q is unknown", args[0]), Fix: "valid are " + strings.Join(names, ", ")}
 			}

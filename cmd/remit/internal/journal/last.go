@@ -77,8 +77,10 @@ func cannotRevert(c *revert.Call) bool {
 	switch {
 	case c.Phase == revert.PhaseErased:
 		return true
-	case !c.Observed() || c.Phase == revert.PhaseStarted:
+	case c.Phase == revert.PhaseStarted:
 		return false
+	case !c.Observed():
+		return neverReverts(c)
 	case c.Reversal == nil || c.Reversal.Reverted == nil:
 		return len(c.Changes) == 0 && c.Class() == effect.Pure
 	}
@@ -88,6 +90,13 @@ func cannotRevert(c *revert.Call) bool {
 	return !slices.ContainsFunc(c.Reversal.Reverted.Results, func(r effect.Result) bool {
 		return !r.Outcome.Clean() && !strings.HasPrefix(r.Resource, "tool://")
 	})
+}
+
+// neverReverts reports whether a revert of the call has failed, and the next one
+// fails too: its tool has no revert of its own, and it recorded no change.
+func neverReverts(c *revert.Call) bool {
+	tried := c.Reversal != nil && c.Reversal.Reverted != nil
+	return tried && c.Phase == revert.PhaseDone && c.Class() == effect.Pivot && c.Tool.UndoVersion == "" && len(c.Changes) == 0
 }
 
 // lastRevert returns the newest revert transaction of these folders that a redo

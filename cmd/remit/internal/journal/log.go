@@ -56,7 +56,7 @@ func writeLog(ctx context.Context, a *cli.App, p *state.Workspace, only string, 
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	tools, err := tool.NewRegistry(state.Tools(a)...)
+	tools, err := tool.NewRegistry(state.RecordedTools(a)...)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry, calls 
 		_, _ = fmt.Fprintf(w, "  in another folder, %s: %s, by %s\n", foldersWords(e.Roots), render.State(p, e.State, false), e.Txn)
 	}
 	if r.Prompt != nil {
-		writePromptBlock(p, w, r.Prompt)
+		writePromptBlock(p, w, r.Prompt, r.Calls)
 		if !calls {
 			return
 		}
@@ -62,7 +62,7 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry, calls 
 const maxNamedFiles = 3
 
 // writePromptBlock writes what the user asked for, and what became of it.
-func writePromptBlock(p cli.Style, w io.Writer, r *promptRecord) {
+func writePromptBlock(p cli.Style, w io.Writer, r *promptRecord, calls []callLine) {
 	_, _ = fmt.Fprintf(w, "  %s\n", promptWords(&revert.Prompt{Client: r.Client, ID: r.ID, Text: r.Text, Erased: r.Erased}))
 	words := cli.Count(r.Calls, "call") + ", " + cli.Count(len(r.Files), "changed file")
 	for i, f := range r.Files {
@@ -71,6 +71,9 @@ func writePromptBlock(p cli.Style, w io.Writer, r *promptRecord) {
 			break
 		}
 		words += map[bool]string{true: ": ", false: ", "}[i == 0] + render.Resource(f)
+	}
+	if slices.ContainsFunc(calls, func(c callLine) bool { return c.Status == string(tool.StatusPending) }) {
+		words += "; " + p.Doubt("waits for approval")
 	}
 	if r.State == "partly_reverted" {
 		words += "; " + p.Doubt("partly reverted")
@@ -114,7 +117,7 @@ func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 	case c.ended().Failed():
 		words = append(words, p.Bad(c.ended().Result()))
 	}
-	if len(c.Changes) == 0 || c.ExitCode != nil {
+	if len(c.Changes) == 0 || c.ExitCode != nil || runsScript(c, tools) {
 		words = append(words, inputWords(c, tools))
 	}
 	words = append(words, render.Changes(c.Changes))
@@ -131,6 +134,13 @@ func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 		words = append(words, p.Faint("["+strings.Join(rated, ", ")+"]"))
 	}
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), "  ")
+}
+
+// runsScript reports whether a call runs a command line: what it changed does
+// not say what ran.
+func runsScript(c callLine, tools tool.Registry) bool {
+	t, ok := tools.Get(c.Tool)
+	return ok && t.Spec().ParseScript != nil
 }
 
 // inputWords formats the arguments of a call. It shows nothing of an unknown

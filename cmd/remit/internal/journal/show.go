@@ -71,7 +71,7 @@ func writeCalls(ctx context.Context, a *cli.App, p *state.Workspace, id string, 
 // shownCalls returns the call with an ID, or the calls of the transaction with
 // the ID. Those of a revert transaction are the calls that it reverted.
 func shownCalls(ctx context.Context, a *cli.App, j journal.Journal, id string) ([]shownCall, error) {
-	tools, err := tool.NewRegistry(state.Tools(a)...)
+	tools, err := tool.NewRegistry(state.RecordedTools(a)...)
 	if err != nil {
 		return nil, err
 	}

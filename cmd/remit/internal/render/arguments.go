@@ -10,7 +10,7 @@ import (
 )
 
 // Arguments formats arguments in at most 60 characters and hides the named
-// ones.
+// ones. It leaves out the client and the client's tool of a coding agent's use.
 func Arguments(args []byte, hidden []string) string {
 	v, err := canon.Parse(args, canon.DefaultLimits())
 	if err != nil {
@@ -20,7 +20,12 @@ func Arguments(args []byte, hidden []string) string {
 		return cli.Clip(cli.Printable(v.Text()), 60)
 	}
 	var words []string
+	_, ofClient := v.Get("client")
+	_, ofTool := v.Get("tool")
 	for name, member := range v.Members() {
+		if ofClient && ofTool && (name == "client" || name == "tool") {
+			continue
+		}
 		words = append(words, cli.Printable(name)+"="+argWord(member, slices.Contains(hidden, name)))
 	}
 	if len(words) > 1 {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/hooks"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/define"
 	"github.com/remit-dev/remit/tool/settings"
@@ -168,3 +169,7 @@ func Tools(a *cli.App) []tool.Tool {
 	}
 	return a.BuiltinTools()
 }
+
+// RecordedTools lists the tools whose calls a journal can hold: those of the
+// command, and those that uses of a coding agent's tools become.
+func RecordedTools(a *cli.App) []tool.Tool { return append(Tools(a), hooks.Tools()...) }

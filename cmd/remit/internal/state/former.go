@@ -37,7 +37,7 @@ func (p *Workspace) noJournal(ctx context.Context, a *cli.App, needed bool) erro
 	e := &cli.Problem{
 		Code: cli.ExitUsage, What: "there is no journal for " + folder,
 		Why: "a journal is kept for each path: nothing was run here, or the workspace was moved, copied or restored from a backup",
-		Fix: "name the state folder of the run: --state DIR",
+		Fix: "go to the folder in which the agent or the run was started, or name its state folder: --state DIR. Of a coding agent, remit connect lists whether its calls reach remit; restart it after connecting",
 	}
 	for _, f := range former {
 		if f.moved {
