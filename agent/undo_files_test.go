@@ -214,3 +214,39 @@ func TestUndoOfAFileWithWhatItNeeds(t *testing.T) {
 		})
 	}
 }
+
+// TestUndoKeepsAFolderThatALaterUndoNeeds checks that the undo of a new folder
+// keeps it if a later transaction deleted a file in it: that file has no other
+// place to come back to.
+func TestUndoKeepsAFolderThatALaterUndoNeeds(t *testing.T) {
+	for name, resources := range map[string][]string{"all": nil, "the folder": {"file://workspace/n"}} {
+		t.Run(name, func(t *testing.T) {
+			ctx, dir := t.Context(), workspace(t)
+			before := tree(t, dir)
+			rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
+			s := newSession(t, rt)
+			first := begin(t, s)
+			invoke(t, first, "file_write", tool.Args{"path": "n/x", "content": "x", "parents": true})
+			require.NoError(t, first.Commit(ctx))
+			second := begin(t, s)
+			invoke(t, second, "file_delete", tool.Args{"path": "n/x"})
+			require.NoError(t, second.Commit(ctx))
+			after := tree(t, dir)
+
+			seen, err := rt.Preview(ctx, first.ID(), revert.Options{Resources: resources})
+			require.NoError(t, err)
+			rep, err := rt.Revert(ctx, first.ID(), revert.Options{Resources: resources})
+			require.Error(t, err)
+			for _, r := range []revert.Report{seen, rep} {
+				require.Len(t, r.NotReverted(), 2)
+				require.Contains(t, r.NotReverted()[1].Why, second.ID()+" changed it later")
+			}
+			require.Equal(t, after, tree(t, dir))
+			for _, txn := range []string{second.ID(), first.ID()} {
+				_, err = rt.Revert(ctx, txn, revert.Options{})
+				require.NoError(t, err)
+			}
+			require.Equal(t, before, tree(t, dir))
+		})
+	}
+}

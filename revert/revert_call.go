@@ -49,6 +49,30 @@ func (m revertMode) dependentOn(s effect.Step) (why string, ok bool) {
 	return "", false
 }
 
+// neededBelow returns why a version that a step removes must stay: a change
+// below it stays, and its own revert needs a place to restore to.
+func (m revertMode) neededBelow(s effect.Step) (why string, ok bool) {
+	//mutant:token
+	if !s.Plan.Applies() || !s.Change.Post.Same(effect.Absent) {
+		return "", false
+	}
+	below := s.Change.Resource + "/"
+	for _, resource := range slices.Sorted(maps.Keys(m.kept)) {
+		if strings.HasPrefix(resource, below) {
+			return m.kept[resource], true
+		}
+	}
+	for _, resource := range slices.Sorted(maps.Keys(m.upon)) {
+		for _, l := range m.upon[resource] {
+			// Of a call that ran in another folder only the versions would tell.
+			if strings.HasPrefix(resource, below) && l.left == "" {
+				return l.why, true
+			}
+		}
+	}
+	return "", false
+}
+
 // versionLeft returns the version of a resource that the call left.
 func (c *Call) versionLeft(resource string) (t effect.Token) {
 	for _, ch := range c.Changes {
@@ -395,6 +419,9 @@ func (r *Reverter) plan(ctx context.Context, w Environment, changes []effect.Cha
 		// restore what it had found. It is not reverted already either: the
 		// other call may have left it half done.
 		if why, ok := m.kept[steps[i].Change.Resource]; ok && steps[i].Plan.Clean() {
+			steps[i].Plan, steps[i].Why = effect.Conflict, why
+		}
+		if why, ok := m.neededBelow(steps[i]); ok && !m.force {
 			steps[i].Plan, steps[i].Why = effect.Conflict, why
 		}
 		for above := range Ancestors(steps[i].Change.Resource) {

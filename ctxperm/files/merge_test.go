@@ -398,45 +398,28 @@ func TestNoContentOfRedactedCall(t *testing.T) {
 	}
 }
 
-// TestMergeOfProgram checks that the changes of programs are merged too.
-func TestMergeOfProgram(t *testing.T) {
-	t.Run("of a change set", func(t *testing.T) {
-		w := newTestEnv(t)
-		w.put("a.txt", five, 0o640)
-		now, err := w.root.Lstat("a.txt")
-		require.NoError(t, err)
-		require.NoError(t, w.batch(w.host(), []files.DesiredFile{{
-			Version: files.Version{Type: "file", Perm: 0o640, Owner: files.Owner(now.Owner)}, Path: "a.txt", Mtime: time.Now(),
-			Open: func() (io.ReadCloser, error) {
-				return io.NopCloser(strings.NewReader("one\nTWO\nthree\nfour\nfive\n")), nil
-			},
+// TestMergeOfObservedProgram checks that the changes of an observed program are
+// merged too.
+func TestMergeOfObservedProgram(t *testing.T) {
+	w := newTestEnv(t)
+	w.put("a.txt", five, 0o640)
+	was, err := w.root.Lstat("a.txt")
+	require.NoError(t, err)
+	h := w.host()
+	w.calls(func() {
+		c := w.begin(h)
+		w.put("a.txt", "one\nTWO\nthree\nfour\nfive\n", 0o640)
+		found := files.NewDetectedChanges(h, w.journal)
+		require.NoError(t, fileInternals.Detect(t.Context(), found, "workspace", w.root, []files.FilePreImage{{
+			Version: files.Version{Type: "file", Perm: 0o640, Owner: files.Owner(was.Owner)}, Path: "a.txt", Mtime: was.Mtime,
+			Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(five)), nil },
 		}}))
-		w.put("a.txt", "one\nTWO\nthree\nfour\nmine\n", 0o640)
-		rep := w.revert()
-		require.Equal(t, effect.Merged, rep.Items[0].Outcome, rep.Items[0].Why)
-		require.Equal(t, "one\ntwo\nthree\nfour\nmine\n", w.read("a.txt"))
-	})
-	t.Run("of an observed program", func(t *testing.T) {
-		w := newTestEnv(t)
-		w.put("a.txt", five, 0o640)
-		was, err := w.root.Lstat("a.txt")
-		require.NoError(t, err)
-		h := w.host()
-		w.calls(func() {
-			c := w.begin(h)
-			w.put("a.txt", "one\nTWO\nthree\nfour\nfive\n", 0o640)
-			found := files.NewDetectedChanges(h, w.journal)
-			require.NoError(t, fileInternals.Detect(t.Context(), found, "workspace", w.root, []files.FilePreImage{{
-				Version: files.Version{Type: "file", Perm: 0o640, Owner: files.Owner(was.Owner)}, Path: "a.txt", Mtime: was.Mtime,
-				Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(five)), nil },
-			}}))
-			require.NoError(t, fileInternals.Record(t.Context(), found, c))
-			require.NoError(t, c.Close(t.Context()))
-			lines := append(c.Start(), revert.CallRecord{Call: c.Config().ID, Body: &record.Done{Output: []byte("null"), Posts: c.Posts()}})
-			require.NoError(t, c.Config().Recorder.Write(t.Context(), revert.Write{Records: lines, Durable: true}))
-		}, func() { w.put("a.txt", "one\nTWO\nthree\nfour\nmine\n", 0o640) })
-		rep := w.revert()
-		require.Equal(t, effect.Merged, rep.Items[0].Outcome, rep.Items[0].Why)
-		require.Equal(t, "one\ntwo\nthree\nfour\nmine\n", w.read("a.txt"))
-	})
+		require.NoError(t, fileInternals.Record(t.Context(), found, c))
+		require.NoError(t, c.Close(t.Context()))
+		lines := append(c.Start(), revert.CallRecord{Call: c.Config().ID, Body: &record.Done{Output: []byte("null"), Posts: c.Posts()}})
+		require.NoError(t, c.Config().Recorder.Write(t.Context(), revert.Write{Records: lines, Durable: true}))
+	}, func() { w.put("a.txt", "one\nTWO\nthree\nfour\nmine\n", 0o640) })
+	rep := w.revert()
+	require.Equal(t, effect.Merged, rep.Items[0].Outcome, rep.Items[0].Why)
+	require.Equal(t, "one\ntwo\nthree\nfour\nmine\n", w.read("a.txt"))
 }

@@ -43,10 +43,11 @@ func splicing(was, will []byte) (*splice, *journal.Blob) {
 	for tail < most-head && was[len(was)-1-tail] == will[len(will)-1-tail] {
 		tail++
 	}
-	middle := bytes.Clone(will[head : len(will)-tail])
+	middle := will[head : len(will)-tail]
 	if len(middle) > journal.InlineMax {
 		return nil, nil
 	}
+	middle = bytes.Clone(middle)
 	blob := journal.InlineBlob(string(canon.SumBytes(middle)), middle)
 	return &splice{Head: int64(head), Tail: int64(tail), Kept: blob.Ref()}, &blob
 }

@@ -60,7 +60,6 @@ func (t *folderCopy) announce(traces *files.DetectedChanges) error {
 		return nil
 	}
 	t.Ending, t.Found = true, t.found
-	//mutant:barrier
 	return t.hold()
 }
 

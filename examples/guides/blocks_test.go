@@ -285,7 +285,7 @@ func TestProgramNetwork(t *testing.T) {
 	p.write("network.rego", rules)
 	p.write("script.jsonl", `{"tool":"shell_run","args":{"script":"curl -sS http://elsewhere.test/; echo b > b.txt"}}`+"\n")
 	out := p.sh(0, "remit run --workspace w --policy builtin:workspace --policy network.rego --program-network script.jsonl")
-	require.Contains(t, out, "what a program sends to another host stays sent")
+	require.Contains(t, out, "what a program sends to another host st")
 	require.Equal(t, "b\n", p.content("w/b.txt"))
 	require.Contains(t, p.sh(0, "remit revert --workspace w --last"), "reverted")
 	require.NoFileExists(t, filepath.Join(p.dir, "w/b.txt"))

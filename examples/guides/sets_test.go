@@ -129,6 +129,7 @@ func TestPacks(t *testing.T) {
 		{[]string{"workspace", "untrusted"}, `{"session":{"labels":["untrusted"]}}`, perm.Ask},
 		{[]string{"workspace", "flow"}, leaves, perm.Deny},
 		{[]string{"workspace", "user_provided"}, page, perm.Deny},
+		{[]string{"coding-agent"}, `{"tool":{"name":"client_write"}}`, perm.Allow},
 	} {
 		doc := document(t, tt.patch)
 		var request perm.Request

@@ -62,7 +62,7 @@ test_others if {
 }
 
 test_purposes if {
-	runs(object.union(doc("client_shell", bash), {"purpose": "revert"}))
-	runs(object.union(doc("client_shell", bash), {"purpose": "verify"}))
-	count(remit.mask) > 0 with input as doc("client_shell", bash)
+	runs(object.union(doc("client_other", file("delete", "outside", "src/a.go")), {"purpose": "revert"}))
+	runs(object.union(doc("client_other", file("delete", "outside", "src/a.go")), {"purpose": "verify"}))
+	count(remit.mask) > 0 with input as doc("client_other", file("delete", "outside", "src/a.go"))
 }
