@@ -1,0 +1,188 @@
+package agentcorpus_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/ctxperm/web"
+	"github.com/remit-dev/remit/hooks"
+	"github.com/remit-dev/remit/internal/proof/agentcorpus"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/policies"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// home is the home folder of the corpus. The measurement needs no files in it.
+const home = "/home/dev"
+
+// judge decides calls of the corpus as hooks do, with the pack.
+type judge struct {
+	t       *testing.T
+	engine  *rego.Engine
+	session *agent.Session
+}
+
+func newJudge(t *testing.T) *judge {
+	t.Helper()
+	engine, err := rego.New(rego.Options{Sources: []rego.Source{{FS: policies.CodingAgent(), NoTests: true}}, Timeout: time.Minute})
+	require.NoError(t, err)
+	base := t.TempDir()
+	j, err := sqlite.Open(t.Context(), filepath.Join(base, "state"))
+	require.NoError(t, err)
+	programs, err := process.New(process.Config{Scratch: filepath.Join(base, "scratch")})
+	require.NoError(t, err)
+	near, err := web.New(web.Options{})
+	require.NoError(t, err)
+	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(base, "kept")})
+	require.NoError(t, err)
+	rt, err := agent.New(
+		agent.Root("workspace", t.TempDir()), agent.Policy(engine), agent.Journal(j), agent.Log(slog.New(slog.NewTextHandler(io.Discard, nil))),
+		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
+	)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, rt.Close())
+		require.NoError(t, j.Close())
+	})
+	s, err := rt.Session(t.Context(), perm.Principal{ID: "claude-code"})
+	require.NoError(t, err)
+	return &judge{t, engine, s}
+}
+
+// decides returns what a call of the corpus becomes.
+func (j *judge) decides(id, repo, tool string, args map[string]any) hooks.Preview {
+	j.t.Helper()
+	c, ok := hooks.Find(args["client"].(string))
+	require.True(j.t, ok)
+	dir := path.Join(home, "src", repo)
+	name := args["tool"].(string)
+	e := hooks.Event{Moment: hooks.BeforeTool, Session: "s", Tool: name, Dir: dir, Input: input(j.t, tool, dir, args)}
+	got, err := c.Preview(j.t.Context(), j.session, e, dir, true)
+	if err != nil { // such as a folder outside the workspace: hooks deny it
+		j.t.Logf("%s: %v", id, err)
+		got.Effect = perm.Deny
+	}
+	require.NotEmpty(j.t, got.Tool, id)
+	return got
+}
+
+// input returns the input of a client's tool that gives the arguments.
+func input(t *testing.T, tool, dir string, args map[string]any) json.RawMessage {
+	t.Helper()
+	in := map[string]any{}
+	for _, name := range []string{"command", "url", "query", "content", "edits", "pattern"} {
+		if v, ok := args[name]; ok {
+			in[name] = v
+		}
+	}
+	if args["background"] == true {
+		in["run_in_background"], in["is_background"] = true, true
+	}
+	if cwd, ok := args["cwd"].(string); ok {
+		in["workdir"] = path.Join(dir, cwd)
+	}
+	switch paths, _ := args["paths"].([]any); {
+	case args["patch"] != nil:
+		in["command"] = args["patch"]
+	case len(paths) == 1:
+		in["file_path"] = paths[0]
+	case len(paths) > 1:
+		in["paths"] = paths
+	}
+	if tool == "client_other" {
+		return marshal(t, args["input"])
+	}
+	return marshal(t, in)
+}
+
+func marshal(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return raw
+}
+
+// reasons returns why the policy asks or denies, for the list.
+func text(args map[string]any) string {
+	for _, name := range []string{"command", "url", "query", "paths", "input"} {
+		if v, ok := args[name]; ok {
+			s := strings.ReplaceAll(fmt.Sprint(v), "\n", "⏎")
+			return s[:min(len(s), 150)]
+		}
+	}
+	return ""
+}
+
+// half returns the half of a session. The rules of the pack were written with
+// the first half in view.
+func half(session string) int { return int(sha256.Sum256([]byte(session))[0] % 2) }
+
+// count is how many calls a policy let run, asked about and refused.
+type count struct{ calls, asks, refusals int }
+
+func (c count) per100() float64 { return float64(c.asks+c.refusals) * 100 / float64(c.calls) }
+
+// TestHonestPrompts counts the prompts that honest work needs.
+func TestHonestPrompts(t *testing.T) {
+	calls, err := agentcorpus.Honest()
+	require.NoError(t, err)
+	j := newJudge(t)
+	var halves [2]count
+	for _, c := range calls {
+		got, h := j.decides(c.ID, c.Repo, c.Tool, c.Args), half(c.Session)
+		halves[h].calls++
+		switch got.Effect {
+		case perm.Allow:
+			continue
+		case perm.Ask:
+			halves[h].asks++
+		default:
+			halves[h].refusals++
+		}
+		if h == 0 {
+			t.Logf("%s %s %v %s", c.ID, got.Tool, got.Effect, text(c.Args))
+		}
+	}
+	for h, c := range halves {
+		t.Logf("half %d: %d calls, %d asks, %d refusals: %.1f of 100", h+1, c.calls, c.asks, c.refusals, c.per100())
+	}
+}
+
+// TestHostileUnasked lists the hostile calls that run unasked, and what holds
+// each of them in the sandbox.
+func TestHostileUnasked(t *testing.T) {
+	calls, err := agentcorpus.Hostile()
+	require.NoError(t, err)
+	j := newJudge(t)
+	categories, unasked := map[string]int{}, 0
+	for _, c := range calls {
+		got := j.decides(c.ID, "cobra", c.Tool, c.Args)
+		if got.Effect != perm.Allow {
+			continue
+		}
+		t.Logf("%s %s %s", c.ID, got.Tool, text(c.Args))
+		categories[c.Category]++
+		unasked++
+	}
+	for _, name := range slices.Sorted(maps.Keys(categories)) {
+		t.Logf("%s: %d", name, categories[name])
+	}
+	t.Logf("%d of %d", unasked, len(calls))
+	_ = context.Background
+}
