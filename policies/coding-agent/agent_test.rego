@@ -189,17 +189,17 @@ test_people_only if {
 connect(text, access) := object.union(sandbox(text), {"access": access})
 
 test_network if {
-	runs(connect("make", web("https", "pypi.org", 443)))
-	nothing(connect("make", web("https", "pypi.org", 8443)))
-	nothing(connect("make", web("http", "pypi.org", 443)))
+	runs(connect("make", web("https", "repo1.maven.org", 443)))
+	nothing(connect("make", web("https", "repo1.maven.org", 8443)))
+	nothing(connect("make", web("http", "repo1.maven.org", 443)))
 	nothing(connect("make", web("https", "example.com", 443)))
 	remit.hint["a running command cannot ask: start it again with the URL in its text, such as https://HOST/, and the person decides before it starts"] with input as connect("make", web("https", "example.com", 443))
-	named := "curl -s https://user@Example.com/x?y=pypi.org"
+	named := "curl -s https://user@Example.com/x?y=repo1.maven.org"
 	asks(sandbox(named))
 	runs(connect(named, web("https", "example.com", 443)))
 	runs(connect(named, web("http", "example.com", 80)))
 	nothing(connect(named, web("https", "other.example.com", 443)))
-	runs(sandbox("curl -s https://pypi.org/simple/"))
+	runs(sandbox("curl -s https://repo1.maven.org/simple/"))
 	runs(sandbox("curl -s http://169.254.169.254/latest"))
 	refused(connect("curl -s http://169.254.169.254/latest", web("http", "169.254.169.254", 80)))
 	runs(sandbox("git commit -m https://example.com/issue"))
@@ -213,6 +213,7 @@ fetch(url) := with_args(doc("client_fetch", web("https", regex.replace(url, `^\w
 test_pages if {
 	runs(fetch("https://pkg.go.dev/net/http"))
 	runs(fetch("https://github.com/a/b"))
+	runs(fetch("https://repo1.maven.org/maven2/"))
 	runs(fetch("https://www.rfc-editor.org/rfc/rfc6585"))
 	every url in [
 		"https://example.com/", "https://notgithub.com/", "https://github.com.example.com/", "https://github.com/?x=abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ",
@@ -239,7 +240,7 @@ test_others if {
 }
 
 test_sets if {
-	coding_agent.source_hosts["registry.npmjs.org"]
+	coding_agent.source_hosts["repo1.maven.org"]
 	coding_agent.control_ports["8001"]
 }
 

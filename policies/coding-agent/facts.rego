@@ -18,14 +18,16 @@ source_hosts contains host if some host in lib.source_hosts
 # them. A page is untrusted also there.
 documentation_hosts contains host if {
 	some host in {
-		"go.dev", "golang.org", "python.org", "rust-lang.org", "docs.rs", "crates.io", "nodejs.org", "npmjs.com", "typescriptlang.org",
+		"go.dev", "golang.org", "python.org", "rust-lang.org", "docs.rs", "nodejs.org", "npmjs.com", "typescriptlang.org",
 		"developer.mozilla.org", "w3.org", "whatwg.org", "ietf.org", "rfc-editor.org", "httpwg.org", "owasp.org", "wikipedia.org",
 		"docs.oracle.com", "openjdk.org", "maven.apache.org", "gradle.org", "learn.microsoft.com", "cppreference.com", "cmake.org", "gnu.org",
-		"kernel.org", "man7.org", "ruby-lang.org", "rubygems.org", "php.net", "kotlinlang.org", "swift.org", "developer.apple.com",
+		"kernel.org", "man7.org", "ruby-lang.org", "php.net", "kotlinlang.org", "swift.org", "developer.apple.com",
 		"docs.docker.com", "kubernetes.io", "postgresql.org", "sqlite.org", "redis.io", "git-scm.com", "docs.github.com", "github.com",
-		"raw.githubusercontent.com", "stackoverflow.com", "readthedocs.io", "react.dev", "vuejs.org", "eslint.org", "jestjs.io", "pypi.org",
+		"raw.githubusercontent.com", "stackoverflow.com", "readthedocs.io", "react.dev", "vuejs.org", "eslint.org", "jestjs.io",
 	}
 }
+
+documentation_hosts contains host if some host in source_hosts
 
 # Tools of MCP servers, as the client names them, that run without approval.
 safe_tools contains name if some name in {"TodoWrite", "TodoRead"}
@@ -72,7 +74,7 @@ startup_path := concat("|", [
 	`/library/launch(agents|daemons)/`, `/(bin|cron[^/]*|usercustomize\.py|sitecustomize\.py)(/|$)`,
 ])
 
-scratch if regex.match(`^/(tmp|var/tmp)/`, outside)
+scratch if regex.match(`^/(tmp|var/tmp)/([^/]+/)?[^/]+$`, outside)
 
 # Files of the workspace that start programs for the person's own tools.
 starter if regex.match(starter_path, lower(input.access.resource.path))
