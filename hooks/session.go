@@ -225,7 +225,7 @@ func (one *session) before(ctx context.Context, e Event) Answer {
 	u := one.client.useOf(e, one.space.Dir)
 	one.late(ctx)
 	c := newCall(one, e, u)
-	name, effect, err := one.choose(ctx, u)
+	name, effect, err := choose(ctx, one.agent, u, one.space.Sandbox)
 	if err != nil {
 		return Answer{Verdict: Deny, Reason: "remit cannot decide this call, so it does not run: " + err.Error()}
 	}
@@ -365,23 +365,6 @@ func (one *session) place(ctx context.Context, e Event, name string, c *call) (t
 	}
 	tx, err = one.transaction(ctx, e.Prompt)
 	return tx, "", err
-}
-
-// choose returns the tool of a use, and what the policy says about it. A
-// command has two: the first one that the policy does not deny.
-func (one *session) choose(ctx context.Context, u use) (string, perm.Effect, error) {
-	names := u.tools(one.space.Sandbox)
-	var effect perm.Effect
-	for _, name := range names {
-		var err error
-		if effect, err = one.agent.PreviewDecision(ctx, name, tool.Args(u.args)); err != nil {
-			return name, effect, err
-		}
-		if effect != perm.Deny {
-			return name, effect, nil
-		}
-	}
-	return names[len(names)-1], effect, nil
 }
 
 // after ends one use of a tool.

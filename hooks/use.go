@@ -106,8 +106,29 @@ func (u *use) edit(in input) {
 	}
 	slices.Sort(paths)
 	u.args["paths"] = slices.Compact(paths)
-	u.optional("new", in.text("new_string", "newString", "new_source"))
-	u.optional("old", in.text("old_string", "oldString"))
+	before, after := in.edits()
+	u.optional("new", after)
+	u.optional("old", before)
+}
+
+// edits returns the text that an edit replaces, and the new one. Several edits
+// of one use follow each other, so that a policy sees all of them.
+func (in input) edits() (before, after string) {
+	var several []json.RawMessage
+	_ = json.Unmarshal(in.members()["edits"], &several) // anything else has no edits
+	for _, raw := range append([]json.RawMessage{in.raw}, several...) {
+		one := input{raw, in.root, in.dir}
+		before = joined(before, one.text("old_string", "oldString"))
+		after = joined(after, one.text("new_string", "newString", "new_source"))
+	}
+	return before, after
+}
+
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
 }
 
 // patchedFiles returns the files that a patch of Codex names.

@@ -80,7 +80,9 @@ func ReadOnly() fs.FS { return readOnly }
 func AskAll() fs.FS { return askAll }
 
 // CodingAgent returns the pack for the own tools of coding agents (package
-// hooks): reads, and changes that a revert covers, run without approval.
+// hooks): reads, changes that a revert covers, and commands in the sandbox run
+// without approval. Files of package remit.coding_agent beside it extend its
+// sets of hosts, tools and folders.
 func CodingAgent() fs.FS { return codingAgent }
 
 // Flow returns the pack that keeps private data from leaving after the session

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -128,6 +129,7 @@ func TestPacks(t *testing.T) {
 		{[]string{"askall"}, write, perm.Ask},
 		{[]string{"workspace", "untrusted"}, `{"session":{"labels":["untrusted"]}}`, perm.Ask},
 		{[]string{"workspace", "flow"}, leaves, perm.Deny},
+		{[]string{"coding-agent"}, `{"tool":{"name":"client_write"}}`, perm.Allow},
 		{[]string{"workspace", "user_provided"}, page, perm.Deny},
 		{[]string{"coding-agent"}, `{"tool":{"name":"client_write"}}`, perm.Allow},
 	} {
@@ -157,4 +159,23 @@ func TestPacks(t *testing.T) {
 		require.Contains(t, texts(answer["reasons"]), decided.Reasons()[0].Text)
 	}
 	require.ElementsMatch(t, policies.Names(), slices.Collect(maps.Keys(covered)))
+}
+
+// TestExtendPack checks that a file beside the pack of coding agents adds
+// elements to its sets.
+func TestExtendPack(t *testing.T) {
+	own := fstest.MapFS{"own.rego": {Data: []byte(take(t, "reference/policy.md", "rego", 9))}}
+	page := `{"tool":{"name":"client_fetch"},"call":{"args":{"url":"https://wiki.example.com/a"}},"access":{"action":"connect","method":"GET","resource":{"kind":"https","text":"https://wiki.example.com/a","root":null,"path":"/a","segments":null,"name":null,"ext":null,"scheme":"https","host":"wiki.example.com","port":443}}}`
+	var request perm.Request
+	require.NoError(t, json.Unmarshal([]byte(document(t, page)), &request))
+	for want, sources := range map[perm.Effect][]rego.Source{
+		perm.Ask:   {{FS: policies.CodingAgent()}},
+		perm.Allow: {{FS: policies.CodingAgent()}, {FS: own}},
+	} {
+		engine, err := rego.New(rego.Options{Sources: sources})
+		require.NoError(t, err)
+		decided, err := engine.Decide(t.Context(), request)
+		require.NoError(t, err)
+		require.Equal(t, want, decided.Effect(), decided.Reasons())
+	}
 }

@@ -2,6 +2,7 @@
 # changes that a revert covers, run without approval.
 package remit
 
+import data.remit.coding_agent
 import data.remit.workspace.clients
 import data.remit.workspace.git
 import data.remit.workspace.paths
@@ -11,9 +12,17 @@ allow contains "the agent acts inside itself" if {
 	input.access.action == "call"
 }
 
-allow contains "files may be read" if {
+reads if {
 	input.tool.name in {"client_read", "client_search"}
 	input.access.action in {"read", "call"}
+}
+
+allow contains "files may be read" if reads
+
+ask contains "the file lies outside the workspace" if {
+	reads
+	coding_agent.outside
+	not coding_agent.readable
 }
 
 allow contains "files of the workspace may be changed" if {
@@ -22,43 +31,178 @@ allow contains "files of the workspace may be changed" if {
 	input.access.action == "write"
 }
 
-allow contains "commands run in the sandbox, and the policy decides each path that they change" if {
-	input.tool.name == "client_shell"
-	input.access.action == "execute"
-}
-
 allow contains "a change of the workspace can be reverted" if {
 	input.tool.name in {"client_shell", "client_shell_observed", "client_other"}
 	paths.inside
 	input.access.action in {"read", "list", "write", "delete"}
 }
 
-ask contains "the command runs outside the sandbox" if {
+sandboxed if {
+	input.tool.name == "client_shell"
+	input.access.action == "execute"
+}
+
+observed_command if {
 	input.tool.name == "client_shell_observed"
 	input.access.action == "execute"
 }
 
-ask contains "what this tool does outside the workspace is unknown" if {
+allow contains "commands run in the sandbox, and the policy decides each path that they change" if sandboxed
+
+# The hooks then choose client_shell_observed.
+deny contains "the sandbox does not have what this command needs" if {
+	sandboxed
+	coding_agent.leaves
+}
+
+ask contains sprintf("the command can send data to, and gets content from: %s", [concat(", ", coding_agent.named_hosts)]) if {
+	sandboxed
+	count(coding_agent.named_hosts) > 0
+}
+
+ask contains "the command lets a package run code where it is installed" if {
+	sandboxed
+	regex.match(`\bnpm pkg set\b|\bpackage\.json\b`, coding_agent.command)
+	regex.match(coding_agent.lifecycle, coding_agent.command)
+}
+
+allow contains "the text of the command has only forms that change nothing of others" if {
+	observed_command
+	coding_agent.harmless
+}
+
+ask contains "the command runs outside the sandbox" if {
+	observed_command
+	not coding_agent.harmless
+}
+
+deny contains "a person starts what acts as another user" if {
+	observed_command
+	coding_agent.rises
+}
+
+deny contains "a person decides what guards the agent" if {
+	input.tool.name in {"client_shell", "client_shell_observed"}
+	input.access.action == "execute"
+	coding_agent.guards
+}
+
+hint contains "tell the person the command and why; they can run it in a terminal" if coding_agent.rises
+
+hint contains "tell the person the command and why; they can run it in a terminal" if coding_agent.guards
+
+connects if {
+	input.tool.name == "client_shell"
+	input.access.action == "connect"
+}
+
+allow contains "programs install from known sources" if {
+	connects
+	input.access.resource.kind == "https"
+	input.access.resource.port == 443
+	input.access.resource.host in coding_agent.source_hosts
+}
+
+allow contains "the command was approved with this host" if {
+	connects
+	input.access.resource.host in coding_agent.named_hosts
+}
+
+hint contains "a running command cannot ask: start it again with the URL in its text, such as https://HOST/, and the person decides before it starts" if connects
+
+allow contains "the search is for words" if {
+	input.tool.name == "client_fetch"
+	input.access.action == "call"
+}
+
+fetches if {
+	input.tool.name == "client_fetch"
+	input.access.action == "connect"
+}
+
+allow contains "pages of documentation may be fetched" if {
+	fetches
+	coding_agent.documented(input.access.resource.host)
+}
+
+ask contains "the page may hold instructions, and its address leaves this machine" if {
+	fetches
+	not coding_agent.documented(input.access.resource.host)
+}
+
+ask contains "the address or the search is long enough to carry data away" if {
+	input.tool.name == "client_fetch"
+	coding_agent.carries
+}
+
+deny contains "the address belongs to this machine, its network or the cloud's metadata" if {
+	input.access.action == "connect"
+	coding_agent.own_address(input.access.resource.host)
+}
+
+label contains "untrusted" if input.tool.name == "client_fetch"
+
+other_call if {
 	input.tool.name == "client_other"
 	input.access.action == "call"
 }
 
+allow contains "the person listed this tool" if {
+	other_call
+	input.call.args.tool in coding_agent.safe_tools
+}
+
+ask contains "what this tool does outside the workspace is unknown" if {
+	other_call
+	not input.call.args.tool in coding_agent.safe_tools
+}
+
 ask contains "the file lies outside the workspace, and a revert does not restore it" if input.tool.name == "client_outside"
 
-ask contains "the page may hold instructions, and its address leaves this machine" if input.tool.name == "client_fetch"
+deny contains "the file starts programs, or decides about them" if {
+	input.tool.name == "client_outside"
+	coding_agent.startup
+}
 
-label contains "untrusted" if input.tool.name == "client_fetch"
+deny contains "commands in the sandbox do not see the files of /tmp" if {
+	input.tool.name == "client_outside"
+	coding_agent.scratch
+}
+
+hint contains "put scratch files into a folder of the workspace, and remove them when you are done" if {
+	input.tool.name == "client_outside"
+	coding_agent.scratch
+}
 
 deny contains "files that usually hold secrets are out of reach" if paths.secret
+
+deny contains "files that usually hold secrets are out of reach" if coding_agent.private
+
+hint contains "work without this file, or ask the person for what is needed from it" if paths.secret
 
 deny contains "the history of the repository is changed by git only" if {
 	paths.git
 	input.tool.name in {"client_write", "client_edit"}
 }
 
-ask contains "a client of agents starts what this file says, outside every sandbox" if {
-	clients.file
+changes if {
+	paths.inside
 	input.access.action in {"write", "delete"}
+}
+
+ask contains "a client of agents starts what this file says, outside every sandbox" if {
+	changes
+	clients.file
+}
+
+ask contains "a tool of the person starts what this file says, outside every sandbox" if {
+	changes
+	coding_agent.starter
+}
+
+ask contains "others run what this change starts, with secrets of theirs" if {
+	changes
+	coding_agent.spreads
 }
 
 ask contains "git runs code by this change later" if git.guarded

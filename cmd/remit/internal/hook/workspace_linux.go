@@ -25,6 +25,7 @@ import (
 	"github.com/remit-dev/remit/internal/hookclient"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
@@ -65,16 +66,33 @@ func (d *daemon) workspace(ctx context.Context, dir string) (*hooks.Workspace, e
 	return opened.Workspace, nil
 }
 
-// policyOf returns the policy of coding agents: the user's, or the pack.
+// policyOf returns the policy of coding agents: the user's folder, or the pack
+// with the user's file beside it.
 func (d *daemon) policyOf() (perm.Engine, error) {
-	paths := []string{"builtin:coding-agent"}
+	paths := []string{policies.Prefix + "coding-agent"}
 	if config, err := os.UserConfigDir(); err == nil {
-		own := filepath.Join(config, "remit", "coding-agent")
-		if _, err := os.Stat(own); err == nil {
-			paths = []string{own}
-		}
+		paths = userPolicy(filepath.Join(config, "remit"), paths)
 	}
 	return policyfile.Load(paths, false)
+}
+
+// userPolicy returns the policy that a folder of configuration holds: the
+// folder coding-agent in place of the pack, or the file coding-agent.rego
+// beside it. A file that cannot be examined counts, so that loading it fails.
+func userPolicy(config string, pack []string) []string {
+	instead := filepath.Join(config, "coding-agent")
+	if exists(instead) {
+		return []string{instead}
+	}
+	if beside := instead + ".rego"; exists(beside) {
+		return append(pack, beside)
+	}
+	return pack
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, err error) {
