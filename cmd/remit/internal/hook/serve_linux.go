@@ -28,9 +28,9 @@ const (
 // service answers the requests of hooks. Only processes of the same user are
 // served.
 type service struct {
-	srv *hooks.Server
-	saw func(client string, e hooks.Event, pid int) // called for each event, with the process that sent it
-	log *slog.Logger
+	srv   *hooks.Server
+	watch *watcher
+	log   *slog.Logger
 }
 
 // serve answers requests until the context ends or the listener is closed. It
@@ -80,6 +80,8 @@ func (s *service) one(ctx context.Context, conn *net.UnixConn) (err error) {
 		return s.hook(ctx, conn, pid, fields)
 	case "exec":
 		return s.exec(ctx, conn, buf, in.takeFiles(), fields)
+	case "revert":
+		return s.revert(ctx, conn, pid, fields)
 	}
 	return fmt.Errorf("unknown request %q", kind)
 }
@@ -136,8 +138,12 @@ func (s *service) hook(ctx context.Context, conn *net.UnixConn, pid int, fields 
 	if err != nil {
 		return reply(conn, c.Refuse(e, err.Error()))
 	}
-	s.saw(c.Name, e, pid)
-	return reply(conn, c.Reply(e, s.srv.Handle(ctx, c, e, fields[1])))
+	if err := s.watch.saw(c.Name, e, pid); err != nil {
+		return reply(conn, c.Refuse(e, err.Error()))
+	}
+	a := s.srv.Handle(ctx, c, e, fields[1])
+	s.watch.opened(c.Name, e.Session)
+	return reply(conn, c.Reply(e, a))
 }
 
 // exec runs a sandboxed command for the process at the other end.
