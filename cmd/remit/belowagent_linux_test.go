@@ -245,7 +245,9 @@ func TestForgedEvents(t *testing.T) {
 	p := newAgentPlace(t)
 	in := map[string]any{"file_path": filepath.Join(p.project, "a.txt"), "content": "two"}
 	// The client starts remit hook itself, and the programs of its tools are shells below it.
-	forged := func(line string) string { return "bash -c 'echo | " + strings.Replace(line, "really", "true; really", 1) + "; echo forged:$?'" }
+	forged := func(line string) string {
+		return "bash -c 'echo | " + strings.Replace(line, "really", "true; really", 1) + "; echo forged:$?'"
+	}
 	out := p.runs(
 		p.event("s1", "SessionStart", nil), p.event("s1", "UserPromptSubmit", map[string]any{"prompt": "go"}),
 		p.event("s1", "PreToolUse", toolUse("u1", "Write", in)),

@@ -67,6 +67,7 @@ func runDoctor(ctx context.Context, a *cli.App, f *startup.Flags) error {
 	}
 	checkState(ctx, a, f, folders, tell)
 	checkPolicy(f.Policies, tell)
+	checkAgents(a, folders[0], tell)
 	if f.JSON {
 		a.WriteJSON(sum)
 	} else {
