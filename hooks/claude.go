@@ -54,6 +54,8 @@ func parseClaude(raw json.RawMessage) (Event, error) {
 // claudeReply writes the answers that Claude Code reads.
 func claudeReply(e Event, a Answer) Reply {
 	switch {
+	case e.Moment == SessionStarts && a.Notice != "":
+		return encode(object{"systemMessage": a.Notice})
 	case e.Moment == BeforeTool && a.Verdict != "":
 		out := object{"hookEventName": e.Name, "permissionDecision": a.Verdict, "permissionDecisionReason": a.Reason}
 		if a.Input != nil && a.Verdict != Deny {

@@ -51,6 +51,7 @@ type Answer struct {
 	Reason  string          // for the model, or for the person with Ask
 	Input   json.RawMessage // replaces the input of the tool; nil: it stays
 	Failed  string          // with AfterTool: why the call does not stand, for the model
+	Notice  string          // with SessionStarts: for the person, if the client shows it
 }
 
 // Reply is an answer in the form of a client: what its hook writes and returns.

@@ -174,6 +174,18 @@ func (s *Server) End(ctx context.Context, client, id string) error {
 	return err
 }
 
+// Agent returns the session of a client's session that is open, or nil.
+func (s *Server) Agent(client, id string) *agent.Session {
+	s.mu.Lock()
+	one := s.sessions[client+"\x00"+id]
+	s.mu.Unlock()
+	if one == nil {
+		return nil
+	}
+	<-one.opened
+	return one.agent
+}
+
 // Close ends all sessions and refuses later events. It waits for their calls.
 func (s *Server) Close(ctx context.Context) (err error) {
 	s.mu.Lock()

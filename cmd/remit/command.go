@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/agentguard"
 	"github.com/remit-dev/remit/cmd/remit/internal/approve"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/completion"
@@ -31,10 +32,14 @@ func commandTree(a *cli.App) *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true, Version: cli.ReadVersion().String(),
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := agentguard.Check(a, cmd); err != nil {
+				return err
+			}
 			if cmd.Name() != "run" && cmd.Name() != "serve" && cmd.Name() != "hook" && cmd.Name() != "daemon" && cmd.Name() != execute.Name && !cmd.Hidden { // run shows its progress, serve waits, the program of exec has the terminal, and shell completion must print nothing else
 				a.Progress.Show(cmd.CommandPath())
 			}
+			return nil
 		},
 	}
 	root.SetIn(a.In)

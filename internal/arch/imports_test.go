@@ -21,7 +21,7 @@ var layers = [][]string{
 		"cmd/remit/internal/policy", "cmd/remit/internal/script", "cmd/remit/internal/secret", "cmd/remit/internal/serve", "cmd/remit/internal/tools",
 	},
 	{"cmd/remit/internal/startup"},
-	{"cmd/remit/internal/approval", "cmd/remit/internal/policyfile", "cmd/remit/internal/upstream"},
+	{"cmd/remit/internal/agentguard", "cmd/remit/internal/approval", "cmd/remit/internal/policyfile", "cmd/remit/internal/upstream"},
 	{"cmd/remit/internal/state"},
 	{"cmd/remit/internal/render", "cmd/remit/internal/review", "cmd/remit/internal/stats"},
 	{"cmd/remit/internal/cli"},

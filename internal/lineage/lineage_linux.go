@@ -21,20 +21,30 @@ const maxLinks = 1 << 10
 
 // Own reads the chain of this process. An error means that it cannot be read;
 // ErrUnknown means that this system never reports it.
-func Own() (c Chain, err error) {
+func Own() (c Chain, err error) { return Of(os.Getpid()) }
+
+// Lives reports whether the process runs. It is false for a process that only
+// has the same number.
+func (p Process) Lives() bool {
+	l, err := link(p.PID)
+	return err == nil && l.Start == p.Start
+}
+
+// Of reads the chain of a process; see Own.
+func Of(process int) (c Chain, err error) {
 	boot, err := read("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return c, err
 	}
 	c.Boot = strings.TrimSpace(string(boot))
 	for _, kind := range []string{"pid", "user"} {
-		name, err := os.Readlink("/proc/self/ns/" + kind)
+		name, err := os.Readlink("/proc/" + strconv.Itoa(process) + "/ns/" + kind)
 		if err != nil {
 			return Chain{}, err
 		}
 		c.Namespaces += name
 	}
-	for pid := os.Getpid(); pid != 0; {
+	for pid := process; pid != 0; {
 		l, err := link(pid)
 		if err != nil && c.hidden(pid, err) {
 			break

@@ -12,6 +12,7 @@ type App struct {
 	Env
 	DeclaredTools []tool.Tool          // tools as the flags declare them; nil: the built-in tools
 	LeftOut       func(tool.Tool) bool // reports the tools that a gateway does not serve; nil: it serves all
+	Agent         *Agent               // the coding agent that started the command; nil: none is known
 	Progress      *Progress
 	Output        *Output
 	Code          ExitCode

@@ -3,8 +3,9 @@ package doctor
 import (
 	"os"
 	"path/filepath"
-	"runtime"
+	"strings"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/agentguard"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
@@ -12,52 +13,59 @@ import (
 	"github.com/remit-dev/remit/internal/hookclient"
 )
 
-// checkAgents reports the connected coding agents, their policy and what the
-// resident process wrote. It reports nothing if none is connected.
+// checkAgents checks the hooks of the coding agents on this machine, and the
+// process that answers them.
 func checkAgents(a *cli.App, project string, tell func(Finding)) {
-	at, err := agentPlace(a, project)
-	if err != nil {
-		return
-	}
-	connected := 0
+	connected := false
 	for _, c := range connect.Clients() {
-		r, err := c.Status(at)
+		d, err := agentguard.ClientDrift(a, c.Name(), project)
 		if err != nil {
-			tell(Finding{Where: "agents", Check: c.Name(), Is: Failing, What: "its configuration cannot be read: " + cli.PlainError(err), Fix: "remit connect lists the files"})
+			tell(Finding{Where: "agents", Check: "hooks", Is: Failing, What: c.Title() + ": " + cli.PlainError(err), Fix: "see remit connect"})
 			continue
 		}
-		if found, is := hooksFinding(r); is {
-			connected++
-			tell(found)
+		if connected = connected || d.Connected; d.Client != "" {
+			hookFindings(d, tell)
 		}
 	}
-	if connected == 0 {
+	what, err := agentguard.ForeignDaemon(a)
+	switch {
+	case err != nil:
+		tell(Finding{Where: "agents", Check: "daemon", Is: Failing, What: cli.PlainError(err), Fix: "end that process; the next event of an agent starts another one"})
+	case what != "":
+		tell(Finding{Where: "agents", Check: "daemon", Is: Healthy, What: what})
+	}
+	if !connected {
 		return
 	}
 	tell(agentPolicy())
-	log := filepath.Join(filepath.Dir(at.State), filepath.Base(hookclient.Folder), "log")
+	home, err := state.Home(a.Getenv)
+	if err != nil {
+		return
+	}
+	log := filepath.Join(home, filepath.FromSlash(hookclient.Folder), "log")
 	if info, err := os.Stat(log); err == nil && info.Size() > 0 {
 		tell(Finding{Where: "agents", Check: "log", Is: Weaker, What: "the resident process wrote messages", Fix: "read " + cli.Quote(log) + ", then delete it"})
 	}
 }
 
-// hooksFinding returns the finding about the hooks of a client. It returns false
-// if the client has no hooks of remit.
-func hooksFinding(r connect.Report) (Finding, bool) {
-	f := Finding{Where: "agents", Check: r.Client, Is: Weaker, Fix: "remit connect " + r.Client}
-	switch r.Coverage.OwnTools {
-	case connect.HooksOn:
-		f.Is, f.Fix, f.What = Healthy, "", "its hooks start this remit; if a hook fails, the call: "+string(r.Coverage.OnFailure)
-	case connect.HooksPartial:
-		f.What = "remit has hooks for some of its events only"
-	case connect.HooksStale:
-		f.Is, f.What = Failing, "its hooks start a remit that is missing"
-	case connect.HooksOther:
-		f.What = "its hooks start another remit"
-	default:
-		return f, false
+func hookFindings(d connect.Drift, tell func(Finding)) {
+	connectIt := "remit connect " + d.Client
+	switch {
+	case len(d.Changes) > 0:
+		tell(Finding{
+			Where: "agents", Check: "hooks", Is: Failing, What: d.Title + ": calls can run unseen: " + strings.Join(d.Changes, "; "),
+			Fix: "look who changed it, restore the file, then " + connectIt,
+		})
+	case !d.Connected && d.Installed:
+		tell(Finding{Where: "agents", Check: "hooks", Is: Weaker, What: d.Title + " is here, and its own tools do not lead to remit", Fix: connectIt})
+	case d.Connected && d.FailsOpen:
+		tell(Finding{
+			Where: "agents", Check: "hooks", Is: Weaker, What: d.Title + " is connected; if a hook fails, the call: " + d.Failure,
+			Fix: "nothing in remit can close this; an observed call that nobody saw cannot be reverted",
+		})
+	case d.Connected:
+		tell(Finding{Where: "agents", Check: "hooks", Is: Healthy, What: d.Title + " is connected; if a hook fails, the call: " + d.Failure})
 	}
-	return f, true
 }
 
 // agentPolicy checks the policy of coding agents: the user's, or the pack.
@@ -76,19 +84,4 @@ func agentPolicy() Finding {
 		}
 	}
 	return Finding{Where: "agents", Check: "policy", Is: Healthy, What: what}
-}
-
-// agentPlace returns the environment of this user's clients.
-func agentPlace(a *cli.App, project string) (at connect.Environment, err error) {
-	home := a.Getenv("HOME")
-	if runtime.GOOS == "windows" {
-		home = a.Getenv("USERPROFILE")
-	}
-	base, err := state.Home(a.Getenv)
-	if err != nil {
-		return at, err
-	}
-	at = connect.Environment{OS: runtime.GOOS, Home: home, State: filepath.Join(base, "remit", "connect"), Env: a.Getenv, Project: project}
-	at.Command, err = os.Executable()
-	return at, err
 }

@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/agentguard"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/hooks"
 )
 
@@ -28,9 +30,10 @@ const (
 // service answers the requests of hooks. Only processes of the same user are
 // served.
 type service struct {
-	srv *hooks.Server
-	saw func(client string, e hooks.Event, pid int) // called for each event, with the process that sent it
-	log *slog.Logger
+	app   *cli.App
+	srv   *hooks.Server
+	watch *watcher
+	log   *slog.Logger
 }
 
 // serve answers requests until the context ends or the listener is closed. It
@@ -87,6 +90,8 @@ func (s *service) one(ctx context.Context, conn *net.UnixConn) (err error) {
 			r.Exit = 1
 		}
 		return reply(conn, r)
+	case "revert":
+		return s.revert(ctx, conn, pid, fields)
 	}
 	return fmt.Errorf("unknown request %q", kind)
 }
@@ -143,8 +148,32 @@ func (s *service) hook(ctx context.Context, conn *net.UnixConn, pid int, fields 
 	if err != nil {
 		return reply(conn, c.Refuse(e, err.Error()))
 	}
-	s.saw(c.Name, e, pid)
-	return reply(conn, c.Reply(e, s.srv.Handle(ctx, c, e, fields[1])))
+	if err := s.watch.saw(c.Name, e, pid); err != nil {
+		return reply(conn, c.Refuse(e, err.Error()))
+	}
+	a := s.srv.Handle(ctx, c, e, fields[1])
+	if e.Moment == hooks.SessionStarts {
+		a.Notice = s.changedHooks(c.Name, e.Dir)
+	}
+	s.watch.opened(c.Name, e.Session)
+	return reply(conn, c.Reply(e, a))
+}
+
+// changedHooks tells the person, in the log and where the client shows it, if
+// the hooks of a client are not as remit connect wrote them.
+func (s *service) changedHooks(client, dir string) string {
+	d, err := agentguard.ClientDrift(s.app, client, dir)
+	if err != nil {
+		s.log.Warn("the hooks of a client could not be compared with what remit connect wrote", "client", client, "error", err)
+		return ""
+	}
+	for _, change := range d.Changes {
+		s.log.Warn("the hooks of a client were changed", "client", client, "change", change)
+	}
+	if len(d.Changes) == 0 {
+		return ""
+	}
+	return "remit: the hooks of " + d.Title + " were changed, so calls can run unseen: " + strings.Join(d.Changes, "; ") + ". If you did not do this: remit connect " + client
 }
 
 // exec runs a sandboxed command for the process at the other end.

@@ -2,8 +2,6 @@ package hook
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/agentguard"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
@@ -186,12 +185,11 @@ func (d *daemon) commit(ctx context.Context, rt *agent.Runtime, id string) error
 // session opens the session of a client's session, or continues it: its labels
 // and counts survive this process.
 func (d *daemon) session(ctx context.Context, rt *agent.Runtime, client, id string) (*agent.Session, error) {
-	sum := sha256.Sum256([]byte(client + "\x00" + id))
 	dir := filepath.Join(d.home, filepath.FromSlash(hookclient.Folder), "sessions")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, hex.EncodeToString(sum[:12]))
+	file := filepath.Join(dir, agentguard.FileName(client, id))
 	token, err := startup.ReadToken(file)
 	if err == nil {
 		s, err := rt.ResumeSession(ctx, token)

@@ -64,7 +64,10 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			which := undoTarget{target{strings.Join(args, ""), len(args) == 0, false}, count, resources}
+			if a.Agent != nil && (how.Force || how.Cascade) {
+				return a.Agent.AgentProblem("--force and --cascade can change what others did")
+			}
+			which := undoTarget{target{strings.Join(args, ""), len(args) == 0, false}, count, resources, a.Agent}
 			p.MustExist = true
 			if err := endPrompts(a, &p); err != nil {
 				return err
@@ -96,6 +99,11 @@ func runPart(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runt
 	how.Resources = one.resources
 	r := revertRun{way: reverting, which: which, id: one.id, passed: one.over, asJSON: asJSON, files: one.resources}
 	r.do = func(id string) (revert.Report, error) { return rt.Revert(ctx, id, how) }
+	if a.Agent != nil {
+		r.do = func(id string) (revert.Report, error) {
+			return a.Agent.Revert(ctx, cli.AgentRevert{ID: id, Resources: how.Resources, NoMerge: how.NoMerge})
+		}
+	}
 	if preview {
 		r.way = previewing
 		r.do = func(id string) (revert.Report, error) { return rt.Preview(ctx, id, how) }
@@ -123,6 +131,9 @@ func RedoCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last && len(args) == 1 {
 				return cli.UsageProblem("name one transaction, or give --last")
+			}
+			if a.Agent != nil && len(args) == 0 {
+				return cli.UsageProblem("name the transaction: the newest revert can be one of another session")
 			}
 			return runRedo(cmd.Context(), a, &p, target{strings.Join(args, ""), len(args) == 0, true}, asJSON)
 		},
@@ -184,6 +195,11 @@ func runRedo(ctx context.Context, a *cli.App, p *state.Workspace, which target, 
 			}
 			r := revertRun{way: redoing, which: which, id: id, passed: passed, asJSON: asJSON}
 			r.do = func(id string) (revert.Report, error) { return rt.Redo(ctx, id, userName(a)) }
+			if a.Agent != nil {
+				r.do = func(id string) (revert.Report, error) {
+					return a.Agent.Revert(ctx, cli.AgentRevert{ID: id, Redo: true})
+				}
+			}
 			err = r.run(ctx, a, p, rt)
 		}
 		return err

@@ -31,11 +31,32 @@ type undoTarget struct {
 	target
 	count int      // with last: the newest transactions
 	files []string // resources
+	agent *cli.Agent
+}
+
+// foreignTxns returns the transactions that an agent must not revert. It
+// returns none for a person.
+func foreignTxns(ctx context.Context, rt *agent.Runtime, by *cli.Agent) (map[string]bool, error) {
+	all := map[string]bool{}
+	if by == nil {
+		return all, nil
+	}
+	return all, state.EachTxn(ctx, rt.Journal(), func(id string) error {
+		t, err := rt.Load(ctx, id)
+		if err == nil && !by.Owns(t.Session) {
+			all[id] = true
+		}
+		return err
+	})
 }
 
 // parts returns what to revert, newest first. A part is found after the earlier
 // ones are reverted, so that it sees what they left.
 func (u undoTarget) parts(ctx context.Context, rt *agent.Runtime, revertPart func(part) error) error {
+	foreign, err := foreignTxns(ctx, rt, u.agent)
+	if err != nil {
+		return err
+	}
 	switch {
 	case !u.last:
 		ids, err := ResolveTxns(ctx, rt.Journal(), u.id)
@@ -46,12 +67,12 @@ func (u undoTarget) parts(ctx context.Context, rt *agent.Runtime, revertPart fun
 		}
 		return err
 	case len(u.files) > 0:
-		return u.byFile(ctx, rt, revertPart)
+		return u.byFile(ctx, rt, foreign, revertPart)
 	}
-	done := map[string]bool{}
-	for range u.count {
+	done := foreign
+	for i := range u.count {
 		id, over, err := lastTxn(ctx, rt, done, nil)
-		if err != nil || id == "" && len(done) > 0 {
+		if err != nil || id == "" && i > 0 {
 			return err
 		}
 		all, err := ofPrompt(ctx, rt, id)
@@ -98,10 +119,10 @@ func ofPrompt(ctx context.Context, rt *agent.Runtime, id string) ([]string, erro
 
 // byFile reverts each file in the newest transaction that changed it. Files of
 // one transaction are reverted together.
-func (u undoTarget) byFile(ctx context.Context, rt *agent.Runtime, revertPart func(part) error) error {
+func (u undoTarget) byFile(ctx context.Context, rt *agent.Runtime, foreign map[string]bool, revertPart func(part) error) error {
 	var all []part
 	for _, file := range u.files {
-		id, _, err := lastTxn(ctx, rt, nil, []string{file})
+		id, _, err := lastTxn(ctx, rt, foreign, []string{file})
 		if err != nil {
 			return err
 		}
