@@ -74,7 +74,7 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	require.NoError(t, err)
 	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: confined, Session: func(ctx context.Context, client, _ string) (*agent.Session, error) {
 		return d.rt.Session(ctx, perm.Principal{ID: client})
-	}}
+	}, Approve: func(call string) string { return "remit approve " + call }}
 	d.srv = hooks.New("remit", func(err error) { t.Error(err) }, func(context.Context, string) (*hooks.Workspace, error) { return space, nil })
 	t.Cleanup(func() {
 		require.NoError(t, d.srv.Close(context.Background()))

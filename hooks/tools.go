@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -248,7 +250,7 @@ func change(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (t
 	if err != nil {
 		return tool.Result{}, err
 	}
-	saved, err := f.Observe(ctx, in.Paths...)
+	saved, err := f.Observe(ctx, append(newFolders(c.session.space.Dir, in.Paths), in.Paths...)...)
 	if err != nil {
 		return tool.Result{}, err // denied, or without effect so far
 	}
@@ -257,6 +259,20 @@ func change(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (t
 		return tool.Result{}, err
 	}
 	return r.result()
+}
+
+// newFolders returns the folders above some paths that are missing: the client
+// makes them with the files.
+func newFolders(root string, paths []string) (missing []string) {
+	for _, name := range paths {
+		for name = path.Dir(name); name != "." && name != "/"; name = path.Dir(name) {
+			if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); !errors.Is(err, os.ErrNotExist) {
+				break
+			}
+			missing = append(missing, name)
+		}
+	}
+	return missing
 }
 
 // observe saves the workspace, lets the client act, and records the
