@@ -98,7 +98,7 @@ func (c *call) begun() bool {
 
 // fits reports whether an input is that of the use, or the rewritten one.
 func (c *call) fits(in json.RawMessage) bool {
-	command := (input{raw: in}).text("command", "cmd")
+	command := newInput(in, "", "").text("command", "cmd")
 	return bytes.Equal(in, c.input) || c.token != "" && strings.Contains(command, " --call "+c.token+" ")
 }
 

@@ -158,6 +158,14 @@ type piece struct {
 	// done is a command of a shell that fails unless the work was done, run
 	// after the prompt in the workspace. Empty: nothing is expected.
 	done string
+	// late are the files of commands that run on after the prompt.
+	late []string
+}
+
+// runsOn says what the commands of a piece make after the prompt.
+func (p piece) runsOn(files ...string) piece {
+	p.late = files
+	return p
 }
 
 // alone makes each step a message of its own.
@@ -228,9 +236,9 @@ func programWork() []piece {
 func otherWork() []piece {
 	return []piece{
 		alone("fail after a change", "test -e half", sh("echo half > half; rm a.txt; exit 7")),
-		alone("a command that hangs", "", within(2, "echo started > hang.txt; sleep 300; echo ended > hang.txt")),
+		alone("a command that hangs", "", within(2, "echo started > hang.txt; sleep 300; echo ended > hang.txt")).runsOn("hang.txt"),
 		alone("long output", "test -e long.txt", sh("seq 200000 | tee long.txt")),
-		alone("a background server", "", behind("echo serving > server.txt; exec python3 -m http.server 8099 --bind 127.0.0.1"), sh("sleep 1; echo after > after.txt")),
+		alone("a background server", "", behind("echo serving > server.txt; exec python3 -m http.server 8099 --bind 127.0.0.1"), sh("sleep 1; echo after > after.txt")).runsOn("server.txt"),
 		alone("read and search", "", reads("hard"), searches("changed"), sh("ls -la; cat prog.c; wc -l long.txt")),
 		alone("fetch a page", "", fetches("http://127.0.0.1:4141/page"), sh("echo fetched > fetched.txt")),
 		alone("write denied files", "test ! -e .env && test ! -e repo/.git/hooks/pre-push", writes(".env", "KEY=1\n"), writes("repo/.git/hooks/pre-push", "#!/bin/sh\n"), sh("echo a > beside.txt; echo KEY=2 > .env")),
