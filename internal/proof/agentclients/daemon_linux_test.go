@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/internal/proof/treecheck"
 )
 
 // said is what a hook answered.
@@ -191,6 +193,25 @@ func TestDaemonMeetsTrouble(t *testing.T) {
 		require.Zero(t, code, out)
 		g.same(was)
 		require.FileExists(t, filepath.Join(other.dir, "c"))
+	})
+	t.Run("redo of a prompt with a call that waits", func(t *testing.T) {
+		fresh(t)
+		was := g.tree()
+		waits := g.event("codex", "s", "p", "PreToolUse", "apply_patch", "u", object{"command": "*** Begin Patch\n*** Add File: .mcp.json\n+x\n*** End Patch\n"})
+		require.Contains(t, waits.out, "waits for approval")
+		write(t, filepath.Join(g.dir, "a"), "")
+		in := object{"command": "*** Begin Patch\n*** Update File: a\n+x\n*** End Patch\n"}
+		g.event("codex", "s", "p", "PreToolUse", "apply_patch", "v", in)
+		write(t, filepath.Join(g.dir, "a"), "x\n")
+		g.event("codex", "s", "p", "PostToolUse", "apply_patch", "v", in)
+		g.event("codex", "s", "p", "Stop", "", "", object{})
+		done := g.tree()
+		out, _ := g.remit("undo", "p")
+		require.NotEmpty(t, treecheck.Compare(was, done))
+		require.NotEmpty(t, treecheck.Compare(done, g.tree()), out)
+		out, code := g.remit("redo", "p")
+		require.Zero(t, code, out)
+		g.same(done)
 	})
 	t.Run("the folder is deleted", func(t *testing.T) {
 		fresh(t)

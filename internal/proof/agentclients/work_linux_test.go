@@ -1,6 +1,7 @@
 package agentclients_test
 
 import (
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -184,6 +185,15 @@ func together(name, done string, steps ...step) piece {
 
 const git = `git -C repo -c user.name=a -c user.email=a@example.com `
 
+// goProgram returns the path of go: a login shell has a PATH of its own.
+func goProgram() string {
+	name, err := exec.LookPath("go")
+	if err != nil {
+		return "go"
+	}
+	return name
+}
+
 // work returns the prompts of one session, in order. Some need the work of
 // those before.
 func work() []piece {
@@ -228,7 +238,7 @@ func programWork() []piece {
 		alone("npm install", "test -e web/node_modules/dep/index.js", sh(`mkdir -p dep web; echo '{"name":"dep","version":"1.0.0"}' > dep/package.json; echo 'module.exports=1' > dep/index.js; `+
 			`echo '{"name":"web","version":"1.0.0","dependencies":{"dep":"file:../dep"}}' > web/package.json`), sh("cd web; npm install --no-audit --no-fund; ls")),
 		alone("make", "test -e made/out", sh("mkdir made; printf 'out: in\\n\\tcp in out\\nin:\\n\\techo in > in\\n' > made/Makefile; make -C made")),
-		alone("go build", "test -x gomod/gomod", sh("mkdir gomod; cd gomod; printf 'module example.com/gomod\\n\\ngo 1.21\\n' > go.mod; printf 'package main\\n\\nfunc main() { println(1) }\\n' > main.go; GOPROXY=off GOTOOLCHAIN=local go build -o gomod . ")),
+		alone("go build", "test -x gomod/gomod", sh("mkdir gomod; cd gomod; printf 'module example.com/gomod\\n\\ngo 1.21\\n' > go.mod; printf 'package main\\n\\nfunc main() { println(1) }\\n' > main.go; GOPROXY=off GOTOOLCHAIN=local "+goProgram()+" build -o gomod .")),
 		alone("gcc", "test -x prog", sh("printf '#include <stdio.h>\\nint main(void) { puts(\"hi\"); return 0; }\\n' > prog.c; gcc -o prog prog.c; ./prog")),
 	}
 }
