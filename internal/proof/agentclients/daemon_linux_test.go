@@ -21,14 +21,14 @@ import (
 	"github.com/remit-dev/remit/internal/proof/treecheck"
 )
 
-// said is what a hook answered.
-type said struct {
+// reply is what a hook answered.
+type reply struct {
 	out, err string
 	code     int
 }
 
 // allows reports whether Claude Code would run the tool.
-func (s said) allows() bool { return s.code == 0 && strings.Contains(s.out, `"allow"`) }
+func (s reply) allows() bool { return s.code == 0 && strings.Contains(s.out, `"allow"`) }
 
 // env is the environment of the person's programs.
 func (g *guarded) env() []string {
@@ -38,17 +38,17 @@ func (g *guarded) env() []string {
 func (g *guarded) state() string { return filepath.Join(g.base, "state") }
 
 // send gives a hook its standard input.
-func (g *guarded) send(client, in string) said {
+func (g *guarded) send(client, in string) reply {
 	cmd := exec.Command(g.program, "hook", client)
 	cmd.Dir, cmd.Env, cmd.Stdin = g.dir, g.env(), strings.NewReader(in)
 	var out, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failed
 	_ = cmd.Run()
-	return said{out.String(), failed.String(), cmd.ProcessState.ExitCode()}
+	return reply{out.String(), failed.String(), cmd.ProcessState.ExitCode()}
 }
 
 // event sends an event as Claude Code or Codex do.
-func (g *guarded) event(client, session, prompt, name, tool, use string, in any) said {
+func (g *guarded) event(client, session, prompt, name, tool, use string, in any) reply {
 	all := object{
 		"session_id": session, "prompt_id": prompt, "cwd": g.dir, "hook_event_name": name, "prompt": prompt,
 		"tool_name": tool, "tool_use_id": use, "tool_input": in,
@@ -61,7 +61,7 @@ func (g *guarded) event(client, session, prompt, name, tool, use string, in any)
 }
 
 // writes lets a client write one file, and returns whether it may.
-func (g *guarded) writes(client, session, prompt, name string) said {
+func (g *guarded) writes(client, session, prompt, name string) reply {
 	in := object{"file_path": filepath.Join(g.dir, name), "content": "x"}
 	a := g.event(client, session, prompt, "PreToolUse", "Write", prompt+name, in)
 	if a.allows() {
@@ -163,7 +163,7 @@ func TestDaemonMeetsTrouble(t *testing.T) {
 	t.Run("fifty at once, and no daemon", func(t *testing.T) {
 		fresh(t)
 		var all sync.WaitGroup
-		answers := make([]said, 50)
+		answers := make([]reply, 50)
 		for i := range answers {
 			all.Go(func() {
 				answers[i] = g.event("claude-code", fmt.Sprint("s", i), "p", "PreToolUse", "Write", "u", object{"file_path": filepath.Join(g.dir, fmt.Sprint(i)), "content": "x"})
@@ -258,11 +258,11 @@ func TestDaemonMeetsTrouble(t *testing.T) {
 		l, err := net.Listen("unix", filepath.Join(sockets, "socket"))
 		require.NoError(t, err)
 		defer func() { _ = l.Close() }()
-		for _, reply := range []string{"", "hello\n", "reply 0 5 0\n{}", "reply 0 -1 0\n", "reply 0 0\n", "reply x 0 0\n"} {
+		for _, text := range []string{"", "hello\n", "reply 0 5 0\n{}", "reply 0 -1 0\n", "reply 0 0\n", "reply x 0 0\n"} {
 			go func() {
 				if conn, err := l.Accept(); err == nil {
 					_, _ = conn.Read(make([]byte, 1<<16))
-					_, _ = conn.Write([]byte(reply))
+					_, _ = conn.Write([]byte(text))
 					_ = conn.Close()
 				}
 			}()
