@@ -41,6 +41,7 @@ type call struct {
 	started sync.Once
 	out     tool.Outcome // after done
 	err     error
+	person  bool         // the client can ask the person
 	waits   bool         // the client asks the person; set before ready
 	asked   tool.Outcome // of a call that waited for the client to ask; set before ready
 }
@@ -54,7 +55,7 @@ type report struct {
 
 func newCall(s *session, e Event, u use) *call {
 	return &call{
-		session: s, id: e.Use, agent: e.Agent, input: e.Input, kind: u.kind, use: u,
+		session: s, id: e.Use, agent: e.Agent, input: e.Input, kind: u.kind, use: u, person: s.client.Asks && !e.Unasked,
 		ready: make(chan struct{}), ended: make(chan report, 1), attach: make(chan *Command, 1), done: make(chan struct{}),
 	}
 }
@@ -97,7 +98,7 @@ func (c *call) begun() bool {
 
 // fits reports whether an input is that of the use, or the rewritten one.
 func (c *call) fits(in json.RawMessage) bool {
-	command := (input{raw: in}).text("command", "cmd")
+	command := newInput(in, "", "").text("command", "cmd")
 	return bytes.Equal(in, c.input) || c.token != "" && strings.Contains(command, " --call "+c.token+" ")
 }
 

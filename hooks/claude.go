@@ -20,6 +20,7 @@ type claudeEvent struct {
 	Use     string          `json:"tool_use_id"`
 	Error   string          `json:"error"`
 	Behind  json.RawMessage `json:"background_tasks"`
+	Mode    string          `json:"permission_mode"`
 }
 
 var claudeMoments = map[string]Moment{
@@ -38,6 +39,7 @@ func parseClaude(raw json.RawMessage) (Event, error) {
 	e := Event{
 		Name: in.Name, Moment: claudeMoments[in.Name], Session: in.Session, Prompt: in.Prompt, Text: in.Text, Agent: in.Agent, Dir: in.Dir,
 		Use: in.Use, Tool: in.Tool, Input: in.Input, Output: in.Output, Failed: in.Name == "PostToolUseFailure", Quiet: string(in.Behind) == "[]",
+		Unasked: in.Mode == "bypassPermissions" || in.Mode == "acceptEdits", // Write and Edit in the folder pass
 	}
 	if e.Prompt == "" {
 		e.Prompt = in.Turn

@@ -31,7 +31,11 @@ type Event struct {
 	Input  json.RawMessage // of the tool
 	Output json.RawMessage // with AfterTool: what the tool returned, if the client tells
 	Failed bool            // with AfterTool: the tool failed
-	Quiet  bool            // with PromptEnds: the client says that nothing runs in the background
+
+	// Unasked reports whether the client runs in a mode in which it can let a
+	// use pass that a hook wants to be asked about.
+	Unasked bool
+	Quiet   bool // with PromptEnds: the client says that nothing runs in the background
 }
 
 // Verdict is the answer to a use of a tool.

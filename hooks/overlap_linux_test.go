@@ -79,7 +79,7 @@ func TestBackgroundObserved(t *testing.T) {
 // TestBackgroundSandboxed: a sandboxed command in the background has a transaction of its own. It ends with its process, or with the
 // session, which drops its changes.
 func TestBackgroundSandboxed(t *testing.T) {
-	d := newProject(t, true, "")
+	d := newProject(t, true, allowAll)
 	was := d.tree()
 	c := d.coder("claude-code", "s1")
 	c.says("go")

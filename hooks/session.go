@@ -36,6 +36,7 @@ type session struct {
 	uses    int                // number of uses so far
 	leftOn  bool               // an observed command may run on in the background
 	waiting map[string]waiting // calls that wait for an approval, by tool and arguments
+	asked   map[string]bool    // what waited in a transaction that is committed: nobody can approve that any more
 }
 
 // prompt is what a person asked the agent.
@@ -73,6 +74,12 @@ func (one *session) promptEnds(ctx context.Context) error {
 	one.mu.Lock()
 	tx := one.txn
 	one.txn = nil
+	for use, w := range one.waiting {
+		if w.txn == tx {
+			delete(one.waiting, use)
+			one.asked[use] = true
+		}
+	}
 	var runOn []*call
 	for c := range one.behind {
 		if c.txn == tx {
@@ -280,7 +287,9 @@ func (one *session) refusal(out tool.Outcome) string {
 // start runs the call. It returns once the call is known to this session.
 func (one *session) start(ctx context.Context, c *call, e Event, name string, effect perm.Effect) error {
 	c.behind = c.use.background && name == shellName
-	c.alone = effect == perm.Ask || c.behind
+	one.mu.Lock()
+	c.alone = effect == perm.Ask || c.behind || one.asked[c.use.digest(name)]
+	one.mu.Unlock()
 	tx, resume, err := one.place(ctx, e, name, c)
 	if err != nil {
 		return err
@@ -318,7 +327,7 @@ func (one *session) run(ctx context.Context, tx *agent.Txn, c *call, name, resum
 	}
 	switch {
 	case out.Status != tool.StatusPending:
-	case one.client.Asks:
+	case c.person && !c.begun(): // a command that has run asks about what it changed, which the client cannot show
 		return one.delegate(ctx, tx, c, out)
 	default:
 		one.mu.Lock()
@@ -329,8 +338,11 @@ func (one *session) run(ctx context.Context, tx *agent.Txn, c *call, name, resum
 	if c.alone || resume != "" {
 		one.mu.Lock()
 		delete(one.waiting, c.use.digest(name))
+		own := tx != one.txn // a command that asked after its run waits in that of the prompt
 		one.mu.Unlock()
-		err = errors.Join(err, tx.Commit(context.WithoutCancel(ctx)))
+		if own {
+			err = errors.Join(err, tx.Commit(context.WithoutCancel(ctx)))
+		}
 	}
 	return out, err
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -251,7 +250,7 @@ func change(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (t
 	if err != nil {
 		return tool.Result{}, err
 	}
-	saved, err := f.Observe(ctx, withParents(c.session.space.Dir, in.Paths)...)
+	saved, err := f.Observe(ctx, append(newFolders(c.session.space.Dir, in.Paths), in.Paths...)...)
 	if err != nil {
 		return tool.Result{}, err // denied, or without effect so far
 	}
@@ -262,19 +261,18 @@ func change(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (t
 	return r.result()
 }
 
-// withParents returns paths with the folders above them that do not exist: a
-// client makes them with the file.
-func withParents(dir string, paths []string) []string {
-	all := slices.Clone(paths)
+// newFolders returns the folders above some paths that are missing: the client
+// makes them with the files.
+func newFolders(root string, paths []string) (missing []string) {
 	for _, name := range paths {
-		for up := path.Dir(name); up != "."; up = path.Dir(up) {
-			if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(up))); err == nil {
+		for name = path.Dir(name); name != "." && name != "/"; name = path.Dir(name) {
+			if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(name))); !errors.Is(err, os.ErrNotExist) {
 				break
 			}
-			all = append(all, up)
+			missing = append(missing, name)
 		}
 	}
-	return all
+	return missing
 }
 
 // observe saves the workspace, lets the client act, and records the

@@ -43,7 +43,7 @@ func (c Client) useOf(e Event, root string) use {
 	if e.Agent != "" {
 		u.args["agent"] = e.Agent
 	}
-	in := input{e.Input, root, e.Dir}
+	in := newInput(e.Input, root, e.Dir)
 	switch kind {
 	case shellKind:
 		u.shell(in)
@@ -115,9 +115,9 @@ func (u *use) edit(in input) {
 // of one use follow each other, so that a policy sees all of them.
 func (in input) edits() (before, after string) {
 	var several []json.RawMessage
-	_ = json.Unmarshal(in.members()["edits"], &several) // anything else has no edits
+	_ = json.Unmarshal(in.members["edits"], &several) // anything else has no edits
 	for _, raw := range append([]json.RawMessage{in.raw}, several...) {
-		one := input{raw, in.root, in.dir}
+		one := newInput(raw, in.root, in.dir)
 		before = joined(before, one.text("old_string", "oldString"))
 		after = joined(after, one.text("new_string", "newString", "new_source"))
 	}
@@ -147,21 +147,21 @@ func patchedFiles(patch string) (names []string) {
 // input reads the input of a tool by the names that clients use.
 type input struct {
 	raw       json.RawMessage
+	members   map[string]json.RawMessage
 	root, dir string
 }
 
-func (in input) members() map[string]json.RawMessage {
-	var all map[string]json.RawMessage
-	_ = json.Unmarshal(in.raw, &all) // anything else has no members
-	return all
+func newInput(raw json.RawMessage, root, dir string) input {
+	in := input{raw: raw, root: root, dir: dir}
+	_ = json.Unmarshal(raw, &in.members) // anything else has no members
+	return in
 }
 
 // text returns the first of some members that is a text.
 func (in input) text(names ...string) string {
-	all := in.members()
 	for _, name := range names {
 		var text string
-		if json.Unmarshal(all[name], &text) == nil && text != "" {
+		if json.Unmarshal(in.members[name], &text) == nil && text != "" {
 			return text
 		}
 	}
@@ -169,13 +169,12 @@ func (in input) text(names ...string) string {
 }
 
 func (in input) texts(name string) (list []string) {
-	_ = json.Unmarshal(in.members()[name], &list)
+	_ = json.Unmarshal(in.members[name], &list)
 	return list
 }
 
 func (in input) flag(names ...string) bool {
-	all := in.members()
-	return slices.ContainsFunc(names, func(name string) bool { return string(all[name]) == "true" })
+	return slices.ContainsFunc(names, func(name string) bool { return string(in.members[name]) == "true" })
 }
 
 // whole returns the input itself, or a text if it is too long.

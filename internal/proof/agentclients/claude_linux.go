@@ -53,7 +53,8 @@ func runClaude(t *testing.T, p *place, s Session) (all []Outcome) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	lines := bufio.NewReader(out)
-	for _, prompt := range s.Prompts {
+	for i, prompt := range s.Prompts {
+		s.starts(i)
 		message, err := json.Marshal(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": prompt.Text}})
 		require.NoError(t, err)
 		_, _ = in.Write(append(message, '\n'))

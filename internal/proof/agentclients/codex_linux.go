@@ -40,7 +40,8 @@ func runCodex(t *testing.T, p *place, s Session) (all []Outcome) {
 		settings = append(settings, "--dangerously-bypass-hook-trust")
 	}
 	thread := ""
-	for _, prompt := range s.Prompts {
+	for i, prompt := range s.Prompts {
+		s.starts(i)
 		args := append([]string{"exec"}, append(settings, s.Flags...)...)
 		if thread != "" {
 			args = append([]string{"exec", "resume"}, append(append(settings, s.Flags...), thread)...)

@@ -45,6 +45,7 @@ func runGemini(t *testing.T, p *place, s Session) (all []Outcome) {
 	require.NoError(t, os.WriteFile(settings, []byte(geminiSettings), 0o600))
 	p.env = append(p.env, "GEMINI_CLI_SYSTEM_SETTINGS_PATH="+settings)
 	for i, prompt := range s.Prompts {
+		s.starts(i)
 		args := []string{"--yolo", "-o", "json", "-m", "gemini-2.5-pro"}
 		if i > 0 {
 			args = append(args, "--resume", "latest")

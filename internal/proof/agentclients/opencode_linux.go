@@ -44,6 +44,7 @@ func opencode() driver {
 // first.
 func runOpencode(t *testing.T, p *place, s Session) (all []Outcome) {
 	for i, prompt := range s.Prompts {
+		s.starts(i)
 		args := []string{"run", "--format", "json", "--auto"}
 		if i > 0 {
 			args = append(args, "--continue")

@@ -1,7 +1,6 @@
 package agentclients_test
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,5 +128,3 @@ func (g *guarded) same(was treecheck.Tree) {
 		}
 	}
 }
-
-var _ = json.Marshal

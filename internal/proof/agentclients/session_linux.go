@@ -1,6 +1,7 @@
 package agentclients
 
 import (
+	"cmp"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -35,6 +36,18 @@ type Session struct {
 	// AskForTrust leaves out the flag of an agent that makes it run hooks that
 	// nobody has trusted.
 	AskForTrust bool
+	// Before is called before the prompt of a number starts, if set. The agent
+	// works on nothing then.
+	Before func(prompt int)
+	// Limit is the time that the session has. Default: 2 minutes.
+	Limit time.Duration
+}
+
+// starts tells that a prompt starts.
+func (s Session) starts(prompt int) {
+	if s.Before != nil {
+		s.Before(prompt)
+	}
 }
 
 // Outcome is what came of one prompt.
@@ -98,7 +111,7 @@ func (c Client) Run(t *testing.T, s Session) Transcript {
 		"TMPDIR=" + run, "NO_PROXY=127.0.0.1",
 	}, c.driver.env(s)...)
 	p.env = append(p.env, s.Env...)
-	limit := time.AfterFunc(2*time.Minute, func() { endAll(mark) }) // so that an agent that waits for ever does not stop all tests
+	limit := time.AfterFunc(cmp.Or(s.Limit, 2*time.Minute), func() { endAll(mark) }) // so that an agent that waits for ever does not stop all tests
 	outcomes := c.driver.run(t, p, s)
 	require.True(t, limit.Stop(), "the session did not end")
 	said, _ := os.ReadFile(p.log)

@@ -73,7 +73,7 @@ func spawn(ctx context.Context, a *cli.App) (err error) {
 	}
 	dir := filepath.Join(home, filepath.FromSlash(hookclient.Folder))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return fmt.Errorf("its folder %s: %v", cli.Quote(dir), cli.PlainError(err)) // the path is what helps
 	}
 	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

@@ -189,6 +189,9 @@ func runRedo(ctx context.Context, a *cli.App, p *state.Workspace, which target, 
 		if err == nil && !which.last {
 			ids, err = ResolveTxns(ctx, rt.Journal(), id)
 		}
+		if len(ids) > 1 {
+			ids = endedTxns(ctx, rt, ids)
+		}
 		for _, id := range slices.Backward(ids) {
 			if err != nil {
 				break
@@ -204,6 +207,19 @@ func runRedo(ctx context.Context, a *cli.App, p *state.Workspace, which target, 
 		}
 		return err
 	})
+}
+
+// endedTxns leaves out the transactions of a prompt in which a call still waits
+// for an approval: nothing of them is reverted. It leaves all if none has ended.
+func endedTxns(ctx context.Context, rt *agent.Runtime, ids []string) []string {
+	ended := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		t, err := rt.Load(ctx, id)
+		return err == nil && t.State() == revert.TxnOpen
+	})
+	if len(ended) == 0 {
+		return ids
+	}
+	return ended
 }
 
 // revertRun runs one revert, preview or redo.
