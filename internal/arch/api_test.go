@@ -17,7 +17,6 @@ import (
 
 // keptNames are exported names that only tests of their own package use, each with the user who needs it.
 var keptNames = map[string]string{
-	"ctxperm/process.Snapshotter.TakeWith": "the hooks of coding agents take snapshots of calls that overlap",
 	"agent.ErrClosed":                      "a server that stops tells its callers to go elsewhere",
 	"agent.ErrNestedOpen":                  "a caller ends the nested transactions and commits again",
 	"agent.Txn.NestedID":                   "a caller that resumes finds its nested transaction by it",

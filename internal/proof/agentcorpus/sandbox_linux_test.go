@@ -123,7 +123,7 @@ func newLab(t *testing.T) *lab {
 	space := &hooks.Workspace{Dir: l.dir, Runtime: l.rt, Sandbox: true, Session: func(ctx context.Context, client, _ string) (*agent.Session, error) {
 		return l.rt.Session(ctx, perm.Principal{ID: client})
 	}}
-	l.srv = hooks.New("remit", func(context.Context, string) (*hooks.Workspace, error) { return space, nil })
+	l.srv = hooks.New("remit", func(err error) { t.Error(err) }, func(context.Context, string) (*hooks.Workspace, error) { return space, nil })
 	t.Cleanup(func() {
 		require.NoError(t, l.srv.Close(context.Background()))
 		require.NoError(t, l.rt.Close())
