@@ -9,9 +9,9 @@ import (
 
 // What a tool said about an undo.
 const (
-	saidUndone = "undone"
-	saidPartly = "partly"
-	saidNot    = "not undone"
+	claimUndone = "undone"
+	claimPartly = "partly"
+	claimNone   = "not undone"
 )
 
 // The verdicts on an undo.
@@ -57,11 +57,13 @@ func verdict(before, worked, undone, want scene, said string) (is string, wrong 
 	switch {
 	case len(wrong) == 0:
 		return exact, nil
-	case said == saidUndone && len(differences(worked, undone)) == 0:
-		return wrongUndo, wrong // it did nothing
+	case said != claimUndone && len(differences(worked, undone)) == 0:
+		return notUndone, wrong
+	case len(differences(worked, undone)) == 0:
+		return wrongUndo, wrong // it did nothing, and says that it did
 	case !bytes:
 		return bytesRight, wrong
-	case foreign || said == saidUndone:
+	case foreign || said == claimUndone:
 		return wrongUndo, wrong
 	}
 	return notUndone, wrong

@@ -15,13 +15,13 @@ import (
 	"github.com/remit-dev/remit/internal/proof/agentclients"
 )
 
-// undoPatience is how long the benchmark waits for a command of an agent.
-const undoPatience = 40 * time.Second
+// undoTimeout is how long the benchmark waits for a command of an agent.
+const undoTimeout = 40 * time.Second
 
 // undoResult is the verdict on one step with one tool.
 type undoResult struct {
 	Step, Tool, Version string
-	Verdict, Said       string
+	Verdict, Claim      string
 	Words               string   `json:",omitempty"`
 	Wrong               []string `json:",omitempty"`
 	Work, Undo          int64    // milliseconds
@@ -120,14 +120,14 @@ func tryUndo(t *testing.T, tool undoTool, r *undoRun) undoResult {
 	}
 	want, worked := other.look(), r.space.look()
 	began = time.Now()
-	result.Said, result.Words = tool.undo(r)
+	result.Claim, result.Words = tool.undo(r)
 	result.Undo = time.Since(began).Milliseconds()
 	undone := r.space.look()
-	result.Verdict, result.Wrong = verdict(before, worked, undone, want, result.Said)
+	result.Verdict, result.Wrong = verdict(before, worked, undone, want, result.Claim)
 	if !effect {
 		result.Verdict, result.Wrong = noEffect, nil
 	}
-	t.Logf("%s: %s (%s), %d + %d ms\n%s\n%s", step.name, result.Verdict, result.Said, result.Work, result.Undo, short(result.Words), strings.Join(result.Wrong[:min(len(result.Wrong), 6)], "\n"))
+	t.Logf("%s: %s (%s), %d + %d ms\n%s\n%s", step.name, result.Verdict, result.Claim, result.Work, result.Undo, short(result.Words), strings.Join(result.Wrong[:min(len(result.Wrong), 6)], "\n"))
 	for i := range result.Wrong {
 		result.Wrong[i] = short(result.Wrong[i])
 	}

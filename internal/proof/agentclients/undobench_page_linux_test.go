@@ -32,6 +32,7 @@ state of the repository. The wanted state comes from a second project in which t
 | wrong | the tool said that it undid the step, and did not; or it destroyed bytes that were not of the step |
 | not restored | the tool did not say that it undid the step |
 | no effect | the agent or its client refused the step |
+| not played | the step was not part of the run |
 
 The milliseconds are medians of whole processes on a loaded machine: of the agent with its prompt, and of the undo.
 opencode and Cline served all steps from one process. With a file under the work of both, its time is not judged.
@@ -132,7 +133,7 @@ func undoDetails(all []undoResult) string {
 		for _, tool := range tools {
 			cell := "not played"
 			for _, r := range of(all, tool, step.name) {
-				if cell = r.Verdict; r.Said == saidPartly && r.Verdict != notUndone {
+				if cell = r.Verdict; r.Claim == claimPartly && r.Verdict != notUndone {
 					cell += ", reports the rest"
 				}
 			}
@@ -149,7 +150,7 @@ func undoMisses(all []undoResult) string {
 		if !strings.HasPrefix(r.Tool, "remit") || r.Verdict == exact {
 			continue
 		}
-		fmt.Fprintf(&b, "- %s, **%s**: %s, and remit said %s.", r.Tool, r.Step, r.Verdict, r.Said)
+		fmt.Fprintf(&b, "- %s, **%s**: %s, and remit said %s.", r.Tool, r.Step, r.Verdict, r.Claim)
 		for _, w := range r.Wrong[:min(len(r.Wrong), 2)] {
 			w, _, _ = strings.Cut(w, ", digest")
 			fmt.Fprintf(&b, " `%s`", w)

@@ -88,7 +88,7 @@ func (r *undoRun) beside(kill func()) {
 	if !r.step.during && !r.step.kill {
 		return
 	}
-	if !eventually(func() bool { return endWaiting(r.space.dir, false) }, undoPatience) {
+	if !eventually(func() bool { return endWaiting(r.space.dir, false) }, undoTimeout) {
 		r.t.Log("no command waits")
 		return
 	}
@@ -98,7 +98,7 @@ func (r *undoRun) beside(kill func()) {
 	if r.step.kill {
 		kill()
 	}
-	for eventually(func() bool { return endWaiting(r.space.dir, true) }, undoPatience/40) {
+	for eventually(func() bool { return endWaiting(r.space.dir, true) }, undoTimeout/40) {
 		continue // until none waits any more
 	}
 }
@@ -183,9 +183,9 @@ func undoClaude(r *undoRun) (said, words string) {
 	s.Env = append(s.Env, "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1")
 	out, errs, code := r.client.Exec(r.t, s, r.client.Program(), "-p", "--resume", r.id, "--rewind-files", r.message)
 	if words = out + errs; code == 0 {
-		return saidUndone, words
+		return claimUndone, words
 	}
-	return saidNot, words
+	return claimNone, words
 }
 
 func undoCcundo(r *undoRun) (said, words string) {
@@ -194,16 +194,16 @@ func undoCcundo(r *undoRun) (said, words string) {
 	list, errs, _ := r.client.Exec(r.t, r.session(), program, "list")
 	ids := regexp.MustCompile(`ID: (\S+)`).FindStringSubmatch(list)
 	if ids == nil {
-		return saidNot, list + errs
+		return claimNone, list + errs
 	}
 	out, errs, _ := r.client.Exec(r.t, r.session(), program, "undo", ids[1], "--yes")
 	switch words = out + errs; {
 	case strings.Contains(out, "✗") && strings.Contains(out, "✓"):
-		return saidPartly, words
+		return claimPartly, words
 	case strings.Contains(out, "✓"):
-		return saidUndone, words
+		return claimUndone, words
 	}
-	return saidNot, words
+	return claimNone, words
 }
 
 // serveOpencode and serveCline start what serves all steps.
@@ -252,9 +252,9 @@ func workServed(r *undoRun) {
 func undoServed(r *undoRun) (said, words string) {
 	ok, words := r.ask("undo", "")
 	if ok {
-		return saidUndone, words
+		return claimUndone, words
 	}
-	return saidNot, words
+	return claimNone, words
 }
 
 // remit runs the command as the person.
@@ -289,9 +289,9 @@ func undoRemit(r *undoRun) (said, words string) {
 	out, code := r.remit("undo")
 	switch words = fmt.Sprintf("exit %d: %s", code, out); code {
 	case 0:
-		return saidUndone, words
+		return claimUndone, words
 	case 6:
-		return saidPartly, words
+		return claimPartly, words
 	}
-	return saidNot, words
+	return claimNone, words
 }

@@ -19,13 +19,14 @@ func TestUndoVerdict(t *testing.T) {
 		agent, person, undo func(w undoSpace)
 		said, want          string
 	}{
-		{name: "restored", agent: chmod, undo: func(w undoSpace) { must(os.Chmod(w.path("README.md"), 0o644)) }, said: saidUndone, want: exact},
-		{name: "with another time", agent: remove, undo: func(w undoSpace) { w.put("src/other.txt", "other\nmore\n") }, said: saidUndone, want: bytesRight},
-		{name: "nothing done, said undone", agent: chmod, said: saidUndone, want: wrongUndo},
-		{name: "nothing done, said so", agent: remove, said: saidNot, want: notUndone},
-		{name: "the person's work destroyed", agent: remove, person: theirs, undo: func(w undoSpace) { w.put("README.md", "# A project\n") }, said: saidPartly, want: wrongUndo},
-		{name: "a file beside destroyed", agent: remove, undo: func(w undoSpace) { must(os.Remove(w.path("notes.log"))) }, said: saidNot, want: wrongUndo},
-		{name: "a commit stays", agent: func(w undoSpace) { w.sh("git commit -q --allow-empty -m third") }, said: saidUndone, want: wrongUndo},
+		{name: "restored", agent: chmod, undo: func(w undoSpace) { must(os.Chmod(w.path("README.md"), 0o644)) }, said: claimUndone, want: exact},
+		{name: "with another time", agent: remove, undo: func(w undoSpace) { w.put("src/other.txt", "other\nmore\n") }, said: claimUndone, want: bytesRight},
+		{name: "nothing done, said undone", agent: chmod, said: claimUndone, want: wrongUndo},
+		{name: "nothing done to modes, said so", agent: chmod, said: claimNone, want: notUndone},
+		{name: "nothing done, said so", agent: remove, said: claimNone, want: notUndone},
+		{name: "the person's work destroyed", agent: remove, person: theirs, undo: func(w undoSpace) { w.put("README.md", "# A project\n") }, said: claimPartly, want: wrongUndo},
+		{name: "a file beside destroyed", agent: remove, undo: func(w undoSpace) { must(os.Remove(w.path("notes.log"))) }, said: claimNone, want: wrongUndo},
+		{name: "a commit stays", agent: func(w undoSpace) { w.sh("git commit -q --allow-empty -m third") }, said: claimUndone, want: wrongUndo},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, other := newUndoSpace(filepath.Join(t.TempDir(), "a"), undoStep{}), newUndoSpace(filepath.Join(t.TempDir(), "b"), undoStep{})
