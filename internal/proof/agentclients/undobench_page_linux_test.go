@@ -48,6 +48,7 @@ command. The rows of each tool say how many of the steps were played.
 - **ccundo** reverses the text of an edit, so the person's edit of other lines stays. remit reports a conflict there after an edit of Claude Code, and merges
   after a command.
 - **Claude Code**, **opencode** and **Cline** rewind the conversation with the files. remit does not.
+- **Cline** removes the folders that an edit tool made with a new file. remit leaves them, and says that it undid the step.
 - **opencode** and **Cline** need no second program, and no hook that can fail open.
 
 ## Each step
