@@ -40,14 +40,14 @@ opencode and Cline served all steps from one process. With a file under the work
 ## The tools
 
 %s
-Gemini CLI is not driven here: it makes a checkpoint only in a terminal, for an edit that waits for a person's approval, and none before a
-command. The rows of each tool say how many of the steps were played.
+Gemini CLI is not driven yet. By its code, it makes a checkpoint only in a terminal, for an edit that waits for a person's approval, and none
+before a command. So it takes a driver that types into a terminal.
 
 ## What they do better than remit
 
 - **ccundo** reverses the text of an edit, so the person's edit of other lines stays. remit reports a conflict there after an edit of Claude Code, and merges
   after a command.
-- **Claude Code**, **opencode** and **Cline** rewind the conversation with the files. remit does not.
+- **Claude Code**, **opencode** and **Cline** have a rewind of the conversation with the files, which was not played here. remit has none.
 - **Cline** removes the folders that an edit tool made with a new file. remit leaves them, and says that it undid the step.
 - **opencode** and **Cline** need no second program, and no hook that can fail open.
 
