@@ -40,7 +40,7 @@ OTHERS = $(LONGEST) $(filter-out $(ALONE) $(LONGEST),$(PACKAGES))
 export GOWORK := off
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test conformance check subjects format lint vuln tidy arch cross bench bench-check undo-bench fuzz prove docs fmt cover clean
+.PHONY: help run build test conformance check subjects format lint vuln tidy arch cross bench bench-check undo-bench undo-bench-tools fuzz prove docs fmt cover clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -148,6 +148,11 @@ bench-check: ## Fail if a ratio is worse than those of bench/ratios.json (BENCH=
 # Root is needed for the small file system of "disk full"; git and cp for the baselines.
 undo-bench: ## Revert side effects with several methods, remit's among them; writes docs/evidence/undo-bench*.md and .svg (ARGS=-v)
 	cd bench && CGO_ENABLED=0 $(GO) run ./undo -docs ../docs/evidence $(ARGS)
+
+# The test skips a tool that npm cannot install. To play one tool again: ARGS='-run TestUndoBench/opencode'. The page has all results.
+undo-bench-tools: ## Revert steps of real agents with the undo of real tools from npm; writes docs/evidence/undo-bench-tools.md
+	@mkdir -p bin/undo-bench
+	REMIT_UNDO_BENCH=$(CURDIR)/bin/undo-bench $(GO) test ./internal/proof/agentclients -count=1 -timeout 2h -v -run 'TestUndoBench' -update $(ARGS)
 
 fuzz: ## Fuzz every decoder and pattern for FUZZ_TIME each; prints a line a target (ARGS names targets)
 	$(GO) run ./internal/proof/fuzz -for $(FUZZ_TIME) $(ARGS)

@@ -38,6 +38,8 @@ type project struct {
 	state string
 	rt    *agent.Runtime
 	srv   *hooks.Server
+	gone  bool // the folder is another one; the next opening finds it
+	opens int
 }
 
 // newProject opens a server for a new folder. rules are added to the pack.
@@ -74,8 +76,11 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	require.NoError(t, err)
 	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: confined, Session: func(ctx context.Context, client, _ string) (*agent.Session, error) {
 		return d.rt.Session(ctx, perm.Principal{ID: client})
-	}, Approve: func(call string) string { return "remit approve " + call }}
-	d.srv = hooks.New("remit", func(err error) { t.Error(err) }, func(context.Context, string) (*hooks.Workspace, error) { return space, nil })
+	}, Gone: func() bool { return d.gone }, Approve: func(call string) string { return "remit approve " + call }}
+	d.srv = hooks.New("remit", func(err error) { t.Error(err) }, func(context.Context, string) (*hooks.Workspace, error) {
+		d.gone, d.opens = false, d.opens+1
+		return space, nil
+	})
 	t.Cleanup(func() {
 		require.NoError(t, d.srv.Close(context.Background()))
 		require.NoError(t, d.rt.Close())

@@ -21,6 +21,9 @@ type Workspace struct {
 	Session func(ctx context.Context, client, id string) (*agent.Session, error)
 	// Sandbox reports whether commands can run in the sandbox here.
 	Sandbox bool
+	// Gone reports whether the folder is not the one that was opened any more.
+	// Default: never.
+	Gone func() bool
 	// Approve returns the command that approves a call, for a person.
 	Approve func(call string) string
 
@@ -61,6 +64,10 @@ var errClosed = errors.New("remit is ending; try again")
 // that the policy did not give.
 func (s *Server) Handle(ctx context.Context, c Client, e Event, project string) Answer {
 	one, err := s.session(ctx, c, e, project)
+	if err == nil && one.space.Gone != nil && one.space.Gone() {
+		_ = s.End(ctx, c.Name, e.Session) // its folder is gone, and what it did there
+		one, err = s.session(ctx, c, e, project)
+	}
 	if err != nil {
 		return Answer{Verdict: Deny, Reason: "remit cannot decide this call, so it does not run: " + err.Error()}
 	}

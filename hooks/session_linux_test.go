@@ -252,3 +252,57 @@ func TestTokens(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "once\n", string(content))
 }
+
+// TestEditsOfOthers: a person changes other lines of a file that the client edited, in place or by a new file, and another name of a file.
+// A revert keeps the lines, and links the names again.
+func TestEditsOfOthers(t *testing.T) {
+	d := newProject(t, true, "")
+	d.write("a.txt", "one\ntwo\nthree\nfour\nfive\n")
+	d.write("b.txt", "x\n")
+	require.NoError(t, os.Link(filepath.Join(d.dir, "b.txt"), filepath.Join(d.dir, "twin.txt")))
+	c := d.coder("claude-code", "s1")
+	c.says("edit")
+	c.replaces("a.txt", "one\ntwo\nthree\nfour\nFIVE\n")
+	was := d.tree()
+	c.replaces("b.txt", "y\n")
+	c.stops()
+	d.write("a.txt", "ONE\ntwo\nthree\nfour\nFIVE\n")
+	rep := d.undo(d.last())
+	require.True(t, rep.Complete(), "%+v", rep)
+	content, err := os.ReadFile(filepath.Join(d.dir, "a.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "ONE\ntwo\nthree\nfour\nfive\n", string(content))
+	d.write("a.txt", "one\ntwo\nthree\nfour\nFIVE\n")
+	var links []string
+	for _, diff := range treecheck.Compare(was, d.tree()) {
+		if strings.Contains(diff.String(), "link") {
+			links = append(links, diff.String())
+		}
+	}
+	require.Empty(t, links)
+}
+
+// replaces edits a file as clients do that write a new one and rename it.
+func (c *coder) replaces(name, content string) {
+	c.t.Helper()
+	in := map[string]any{"file_path": filepath.Join(c.dir, name), "old_string": "x", "new_string": "y"}
+	id, a := c.asks("Edit", in)
+	require.Equal(c.t, hooks.Allow, a.Verdict)
+	c.write(name+".new", content)
+	require.NoError(c.t, os.Rename(filepath.Join(c.dir, name+".new"), filepath.Join(c.dir, name)))
+	require.Equal(c.t, hooks.Answer{}, c.reports("Edit", id, in, nil))
+}
+
+// TestReplacedFolder: a session whose folder is another one by now continues in that one, and not in the one that it opened.
+func TestReplacedFolder(t *testing.T) {
+	d := newProject(t, true, "")
+	c := d.coder("claude-code", "s1")
+	c.says("go")
+	require.Equal(t, hooks.Answer{}, c.edits("Write", "a.txt", "x").after)
+	require.Equal(t, 1, d.opens)
+	d.gone = true
+	require.Equal(t, hooks.Answer{}, c.edits("Write", "b.txt", "x").after)
+	require.Equal(t, 2, d.opens)
+	c.stops()
+	require.Len(t, d.txns(), 2, "the prompt in the first folder has ended")
+}

@@ -255,7 +255,7 @@ func change(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessage) (t
 		return tool.Result{}, err // denied, or without effect so far
 	}
 	r := c.proceed(ctx)
-	if err := saved.RecordVersions(context.WithoutCancel(ctx)); err != nil {
+	if err := saved.RecordChanges(context.WithoutCancel(ctx)); err != nil {
 		return tool.Result{}, err
 	}
 	return r.result()

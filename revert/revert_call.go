@@ -172,7 +172,9 @@ func (w Environment) verifyReversal(ctx context.Context, c *Call, undo string, r
 		return results, nil
 	}
 	found.Phase, found.OK = "revert", true
-	if f := found.Presence; f == effect.PresenceApplied || f == effect.PresencePartial {
+	// A merged file is neither as it was nor as the call left it.
+	merged := slices.ContainsFunc(results, func(r effect.Result) bool { return r.Outcome == effect.Merged })
+	if f := found.Presence; f == effect.PresenceApplied || f == effect.PresencePartial && !merged {
 		found.OK, found.Why = false, "its Verify still finds the effect ("+string(found.Presence)+"): "+strings.Join(found.Findings, "; ")
 		said := "each resource is as it was, but "
 		if reverted {

@@ -29,6 +29,8 @@ type FilePreImage struct {
 	Mtime    time.Time                     // time of a file or link
 	Open     func() (io.ReadCloser, error) // opens the content of a file
 	HardLink string                        // another name of the file; empty: it had only one
+
+	inode uint64 // of a file with several names that this package captured; 0: it had one
 }
 
 // DetectedChanges are changes below some roots that have already happened. They

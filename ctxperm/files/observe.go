@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
@@ -20,6 +21,7 @@ type ObservedFiles struct {
 	files   *Files
 	changes []effect.Change
 	paths   []string
+	before  []FilePreImage
 }
 
 // Observe records the current state of some paths and authorizes a write of
@@ -62,6 +64,7 @@ func (f *Files) Observe(ctx context.Context, paths ...string) (*ObservedFiles, e
 			return nil, err
 		}
 		e.changes = append(e.changes, c)
+		e.before = append(e.before, f.preImage(p, path, was, blob))
 	}
 	if err == nil {
 		e.changes, err = p.RecordChange(ctx, e.changes, blobs...)
@@ -71,6 +74,19 @@ func (f *Files) Observe(ctx context.Context, paths ...string) (*ObservedFiles, e
 		return nil, refused(err)
 	}
 	return e, nil
+}
+
+// preImage returns a captured state, for a comparison after the change.
+func (f *Files) preImage(p ctxperm.Permit, path string, was state, blob *journal.Blob) FilePreImage {
+	b := FilePreImage{Version: was.Version, Path: path, Mtime: was.info.Mtime}
+	if blob != nil {
+		ref, keep := blob.Ref(), contexts.PermitCall(p).Config().Recorder.Journal()
+		b.Open = func() (io.ReadCloser, error) { return keep.OpenContent(context.Background(), ref) }
+	}
+	if was.Type == typeFile && was.info.Links > 1 {
+		b.inode = was.info.Inode
+	}
+	return b
 }
 
 // expected returns a change whose post-image is not known yet.
@@ -96,4 +112,60 @@ func (e *ObservedFiles) RecordVersions(ctx context.Context) error {
 		e.permit.RecordVersions(e.changes[i].N, now.Token())
 	}
 	return errors.Join(errs...)
+}
+
+// RecordChanges is RecordVersions with the new content: a revert can then merge
+// what others change later, and restores a hard link that the change broke. It
+// records the changes anew, with both versions, before the announced ones count
+// as not made. So a crash in between leaves no change unrecorded.
+func (e *ObservedFiles) RecordChanges(ctx context.Context) error {
+	if e == nil || len(e.changes) == 0 {
+		return nil
+	}
+	defer e.permit.End()
+	call := contexts.PermitCall(e.permit)
+	if call == nil {
+		return ctxperm.ErrClosed
+	}
+	recorder := call.Config().Recorder
+	found := NewDetectedChanges(recorder.Host(), recorder.Journal())
+	err := e.linkNames(ctx)
+	if err == nil {
+		err = found.detect(ctx, e.files.name, e.files.site.root, e.before)
+	}
+	if err == nil {
+		err = found.record(ctx, call)
+	}
+	if err != nil {
+		return errors.Join(err, e.RecordVersions(ctx))
+	}
+	for _, c := range e.changes {
+		e.permit.RecordVersions(c.N, c.Pre)
+	}
+	return nil
+}
+
+// linkNames finds another name of each file that had several.
+func (e *ObservedFiles) linkNames(ctx context.Context) error {
+	names := map[uint64][]string{}
+	for _, b := range e.before {
+		if b.inode != 0 {
+			names[b.inode] = nil
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if err := e.files.site.collect(ctx, ".", names); err != nil {
+		return err
+	}
+	for i, b := range e.before {
+		for _, name := range names[b.inode] {
+			if b.inode != 0 && name != b.Path {
+				e.before[i].HardLink = name
+				break
+			}
+		}
+	}
+	return nil
 }

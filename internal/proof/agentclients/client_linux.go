@@ -64,22 +64,38 @@ func (c Client) Install(t *testing.T) Client {
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
 	root := filepath.Join(cache, "remit-agent-clients")
-	if _, err := fromNPM(t.Context(), root, "node", nodeVersion, "node"); err != nil {
+	if _, err := fromNPM(t.Context(), root, "node", nodeVersion, filepath.Join(".bin", "node")); err != nil {
 		t.Skipf("needs Node.js from npm: %v", err)
 	}
-	if c.dir, err = fromNPM(t.Context(), root, c.npm, c.Version, c.bin); err != nil {
+	dir, err := fromNPM(t.Context(), root, c.npm, c.Version, filepath.Join(".bin", c.bin))
+	if err != nil {
 		t.Skipf("needs %s from npm: %v", c.Name, err)
 	}
+	c.dir = filepath.Join(dir, ".bin")
 	return c
 }
 
-// fromNPM returns the folder with the programs of a package. It installs the
-// package beside its place, and moves it there when it is complete.
-func fromNPM(ctx context.Context, root, pkg, version, bin string) (programs string, err error) {
+// Package installs a package from npm beside the agents, and returns its folder
+// of modules. It skips the test if that cannot be done.
+func Package(t *testing.T, name, version string) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	dir, err := fromNPM(t.Context(), filepath.Join(cache, "remit-agent-clients"), name, version, name)
+	if err != nil {
+		t.Skipf("needs %s from npm: %v", name, err)
+	}
+	return dir
+}
+
+// fromNPM returns the folder of modules with a package, of which it expects one
+// file or folder. It installs the package beside its place, and moves it there
+// when it is complete.
+func fromNPM(ctx context.Context, root, pkg, version, has string) (modules string, err error) {
 	dir := filepath.Join(root, filepath.Base(pkg)+"-"+version)
-	programs = filepath.Join(dir, "node_modules", ".bin")
-	if _, err := os.Stat(filepath.Join(programs, bin)); err == nil {
-		return programs, nil
+	modules = filepath.Join(dir, "node_modules")
+	if _, err := os.Stat(filepath.Join(modules, has)); err == nil {
+		return modules, nil
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
@@ -100,11 +116,11 @@ func fromNPM(ctx context.Context, root, pkg, version, bin string) (programs stri
 		return "", fmt.Errorf("npm install %s@%s: %w\n%s", pkg, version, err, said)
 	}
 	if err := os.Rename(fresh, dir); err != nil {
-		if _, there := os.Stat(filepath.Join(programs, bin)); there != nil { // another test was first
+		if _, there := os.Stat(filepath.Join(modules, has)); there != nil { // another test was first
 			return "", err
 		}
 	}
-	return programs, nil
+	return modules, nil
 }
 
 // program returns the path of the agent's program.

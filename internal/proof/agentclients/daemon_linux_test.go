@@ -40,7 +40,7 @@ func (g *guarded) state() string { return filepath.Join(g.base, "state") }
 // send gives a hook its standard input.
 func (g *guarded) send(client, in string) reply {
 	cmd := exec.Command(g.program, "hook", client)
-	cmd.Dir, cmd.Env, cmd.Stdin = g.dir, g.env(), strings.NewReader(in)
+	cmd.Dir, cmd.Env, cmd.Stdin = g.base, g.env(), strings.NewReader(in)
 	var out, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failed
 	_ = cmd.Run()
@@ -218,15 +218,17 @@ func TestDaemonMeetsTrouble(t *testing.T) {
 		require.True(t, g.writes("claude-code", "s", "p", "a").allows())
 		require.NoError(t, os.RemoveAll(g.dir))
 		in := object{"file_path": filepath.Join(g.dir, "b"), "content": "x"}
-		cmd := g.event
-		g.dir = g.home // a process needs a folder that exists
-		a := cmd("claude-code", "s", "p", "PreToolUse", "Write", "u2", in)
-		g.dir = filepath.Join(g.home, "src")
-		t.Logf("deleted: %+v", a)
+		a := g.event("claude-code", "s", "p", "PreToolUse", "Write", "u2", in)
+		require.False(t, a.allows(), "%+v", a)
 		require.NoError(t, os.MkdirAll(g.dir, 0o755))
-		a = g.writes("claude-code", "t", "q", "c")
-		t.Logf("made again: %+v", a)
-		require.True(t, a.allows(), "a new folder of the same name works")
+		for _, session := range []string{"s", "t"} { // one that was open, and a new one
+			a = g.writes("claude-code", session, "q"+session, "c"+session)
+			require.True(t, a.allows(), "%+v", a)
+			g.event("claude-code", session, "q"+session, "Stop", "", "", object{})
+			out, code := g.remit("undo", "q"+session)
+			require.Zero(t, code, out)
+			require.NoFileExists(t, filepath.Join(g.dir, "c"+session), out)
+		}
 	})
 	t.Run("what is in the place of the socket", func(t *testing.T) {
 		fresh(t)

@@ -44,11 +44,16 @@ type order struct {
 // command returns a command that runs an agent in a namespace, with a network
 // that ends at the stand-in.
 func (p *place) command(dir string, args ...string) (*exec.Cmd, error) {
+	return p.start(dir, p.client.program(), args...)
+}
+
+// start returns a command that runs a program there.
+func (p *place) start(dir, program string, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	what, err := json.Marshal(order{p.socket, append([]string{p.client.program()}, args...)})
+	what, err := json.Marshal(order{p.socket, append([]string{program}, args...)})
 	if err != nil {
 		return nil, err
 	}

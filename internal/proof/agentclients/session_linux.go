@@ -3,10 +3,12 @@ package agentclients
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,6 +35,8 @@ type Session struct {
 	Env []string
 	// Flags are added to the command line.
 	Flags []string
+	// Beside runs beside the session. kill kills the agent with SIGKILL.
+	Beside func(kill func())
 	// AskForTrust leaves out the flag of an agent that makes it run hooks that
 	// nobody has trusted.
 	AskForTrust bool
@@ -99,18 +103,13 @@ func (c Client) Run(t *testing.T, s Session) Transcript {
 		scenes = append(scenes, fakemodel.Scene{Prompt: p.Text, Turns: p.Turns})
 	}
 	model := fakemodel.NewStandIn(scenes...)
-	run, err := os.MkdirTemp("", "agent") // short: the path of a socket has at most 108 bytes
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(run) })
-	p := &place{client: c, socket: filepath.Join(run, "model"), log: filepath.Join(run, "stderr")}
-	serve(t, p.socket, model)
-	mark := "REMIT_AGENT_RUN=" + run
-	t.Cleanup(func() { endAll(mark) })
-	p.env = append([]string{
-		mark, "HOME=" + s.Home, "PATH=" + c.node() + ":" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb",
-		"TMPDIR=" + run, "NO_PROXY=127.0.0.1",
-	}, c.driver.env(s)...)
-	p.env = append(p.env, s.Env...)
+	p := c.place(t, s, model)
+	if s.Beside != nil {
+		over := make(chan struct{})
+		go func() { defer close(over); s.Beside(p.kill) }()
+		defer func() { <-over }()
+	}
+	mark := p.env[0]
 	limit := time.AfterFunc(cmp.Or(s.Limit, 2*time.Minute), func() { endAll(mark) }) // so that an agent that waits for ever does not stop all tests
 	outcomes := c.driver.run(t, p, s)
 	require.True(t, limit.Stop(), "the session did not end")
@@ -124,6 +123,32 @@ func (c Client) Run(t *testing.T, s Session) Transcript {
 		outcomes[i] = o
 	}
 	return Transcript{Outcomes: outcomes, Stderr: string(said), Requests: model.Requests()}
+}
+
+// place returns a new place. It ends all processes there at the test's end.
+func (c Client) place(t *testing.T, s Session, model http.Handler) *place {
+	run, err := os.MkdirTemp("", "agent") // short: the path of a socket has at most 108 bytes
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(run) })
+	p := &place{client: c, socket: filepath.Join(run, "model"), log: filepath.Join(run, "stderr")}
+	serve(t, p.socket, model)
+	mark := "REMIT_AGENT_RUN=" + run
+	t.Cleanup(func() { endAll(mark) })
+	p.env = append([]string{
+		mark, "HOME=" + s.Home, "PATH=" + c.node() + ":" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb",
+		"TMPDIR=" + run, "NO_PROXY=127.0.0.1",
+	}, c.driver.env(s)...)
+	p.env = append(p.env, s.Env...)
+	return p
+}
+
+// kill kills the process of the agent that was started last.
+func (p *place) kill() {
+	var pid int
+	raw, _ := os.ReadFile(pidFile(filepath.Dir(p.socket)))
+	if _, err := fmt.Sscan(string(raw), &pid); err == nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
 }
 
 func serve(t *testing.T, socket string, model http.Handler) {

@@ -40,9 +40,8 @@ type Exchange struct {
 // Gemini (:generateContent, :streamGenerateContent). In contrast to a Model,
 // it does not check requests. It is safe for concurrent use.
 type StandIn struct {
-	scenes []Scene
-
 	mu        sync.Mutex // never held across a wait
+	scenes    []Scene
 	exchanges []*Exchange
 	requests  []Request
 }
@@ -55,6 +54,13 @@ type Request struct {
 
 // NewStandIn returns a stand-in for some scenes.
 func NewStandIn(scenes ...Scene) *StandIn { return &StandIn{scenes: scenes} }
+
+// Add adds a scene.
+func (s *StandIn) Add(scene Scene) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scenes = append(s.scenes, scene)
+}
 
 // Exchanges returns the calls that were sent, in order.
 func (s *StandIn) Exchanges() []Exchange {

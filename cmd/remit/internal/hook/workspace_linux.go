@@ -37,6 +37,7 @@ type daemon struct {
 
 	mu     sync.Mutex // held while a workspace opens: two of one folder must not
 	spaces map[string]*openSpace
+	gone   []*openSpace // whose folders were deleted or replaced
 }
 
 // openSpace is an open workspace with what Close closes.
@@ -55,7 +56,11 @@ func (d *daemon) workspace(ctx context.Context, dir string) (*hooks.Workspace, e
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if known := d.spaces[dir]; known != nil {
-		return known.Workspace, nil
+		if !known.Gone() {
+			return known.Workspace, nil
+		}
+		d.gone = append(d.gone, known) // sessions still use it
+		delete(d.spaces, dir)
 	}
 	opened, err := d.openWorkspace(ctx, dir)
 	if err != nil {
@@ -136,10 +141,18 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 		return nil, err
 	}
 	d.recover(ctx, rt)
+	was, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
 	space := &hooks.Workspace{
 		Dir: dir, Runtime: rt, Sandbox: d.confines(ctx, dir),
 		Session: func(ctx context.Context, client, id string) (*agent.Session, error) {
 			return d.session(ctx, rt, client, id)
+		},
+		Gone: func() bool {
+			is, err := os.Stat(dir)
+			return err != nil || !os.SameFile(was, is)
 		},
 		Approve: func(call string) string { return at.Hint("approve", call) },
 	}
@@ -214,6 +227,9 @@ func (d *daemon) close() (err error) {
 	defer d.mu.Unlock()
 	for _, dir := range slices.Sorted(maps.Keys(d.spaces)) {
 		s := d.spaces[dir]
+		err = errors.Join(err, s.Runtime.Close(), s.kept.Close(), s.journal.Close())
+	}
+	for _, s := range d.gone {
 		err = errors.Join(err, s.Runtime.Close(), s.kept.Close(), s.journal.Close())
 	}
 	return err
