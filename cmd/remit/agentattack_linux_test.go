@@ -101,6 +101,9 @@ func TestSandboxHidesRemit(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(p.at(file)), 0o700))
 		require.NoError(t, os.WriteFile(p.at(file), []byte(text), 0o600))
 	}
+	all := p.at("home/.config/remit/coding-agent/all.rego") // it lets each command run, so that only the sandbox holds it
+	require.NoError(t, os.MkdirAll(filepath.Dir(all), 0o700))
+	require.NoError(t, os.WriteFile(all, []byte("package remit\n\nallow contains \"all\"\n"), 0o600))
 	c := p.client()
 	c.sends(p.event("s1", "SessionStart", nil))
 	daemon := p.daemon()

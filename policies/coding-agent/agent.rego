@@ -210,5 +210,3 @@ ask contains "git runs code by this change later" if git.guarded
 mask contains pattern if some pattern in paths.masked_secrets
 
 allow contains "a call may be reverted" if input.purpose == "revert"
-
-allow contains "the result stands" if input.purpose == "verify"

@@ -246,6 +246,5 @@ test_sets if {
 
 test_purposes if {
 	runs(object.union(doc("client_shell", bash), {"purpose": "revert", "access": file("write", "other", "x")}))
-	runs(object.union(doc("client_shell", bash), {"purpose": "verify", "access": file("write", "other", "x")}))
 	count(remit.mask) > 0 with input as doc("client_shell", bash)
 }

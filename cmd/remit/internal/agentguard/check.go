@@ -31,7 +31,7 @@ func Check(a *cli.App, cmd *cobra.Command) error {
 	if err != nil {
 		return &cli.Problem{
 			Code: cli.ExitDenied, What: "remit " + name + " does not run here: a coding agent can be behind this command", Why: cli.PlainError(err),
-			Fix: "see remit doctor; run the command in a terminal that was not started by an agent",
+			Fix: "run the command in a terminal that was not started by an agent",
 		}
 	}
 	if agent == nil {

@@ -103,10 +103,14 @@ func ofPrompt(ctx context.Context, rt *agent.Runtime, id string) ([]string, erro
 	if errors.Is(err, revert.ErrAmbiguous) { // of two clients
 		return []string{id}, nil
 	}
+	this, failed := rt.Load(ctx, id)
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
+	}
 	var kept []string
 	for _, one := range all {
 		t, failed := rt.Load(ctx, one)
-		if err = errors.Join(err, failed); failed != nil {
+		if err = errors.Join(err, failed); failed != nil || t.Session != this.Session {
 			continue
 		}
 		left := slices.ContainsFunc(t.EffectiveCalls(), func(c *revert.Call) bool { return !cannotRevert(c) })
