@@ -206,6 +206,9 @@ func lineOf(t *revert.Txn, c *revert.Call) callLine {
 func changesOf(changes []effect.Change) []tool.Change {
 	out := []tool.Change{}
 	for _, c := range changes {
+		if c.Post.Known() && c.Pre.Same(c.Post) {
+			continue // unchanged in the end, or recorded anew
+		}
 		out = append(out, tool.Change{Resource: c.Resource, Kind: c.Kind, Before: tokenOf(c.Pre), After: tokenOf(c.Post)})
 	}
 	return out
