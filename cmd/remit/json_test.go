@@ -182,6 +182,9 @@ func TestJSONEverywhere(t *testing.T) {
 		if cmd.HasSubCommands() && cmd.Name() != "tools" || cmd.Name() == "help" || strings.HasPrefix(cmd.CommandPath(), "remit completion") {
 			return // only help
 		}
+		if slices.Contains([]string{"hook", "daemon", "exec"}, cmd.Name()) {
+			return // the answer has the form of the client; the others have no result, or that of their program
+		}
 		require.NotNil(t, cmd.Flags().Lookup("json"), "%s has no --json", cmd.CommandPath())
 		if cmd.Name() == "serve" {
 			return // it runs until it is ended: TestServeHTTP reads what it writes
