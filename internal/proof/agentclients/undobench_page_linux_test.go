@@ -45,10 +45,7 @@ before a command. So it takes a driver that types into a terminal.
 
 ## What they do better than remit
 
-- **ccundo** reverses the text of an edit, so the person's edit of other lines stays. remit reports a conflict there after an edit of Claude Code, and merges
-  after a command.
 - **Claude Code**, **opencode** and **Cline** have a rewind of the conversation with the files, which was not played here. remit has none.
-- **Cline** removes the folders that an edit tool made with a new file. remit leaves them, and says that it undid the step.
 - **opencode** and **Cline** need no second program, and no hook that can fail open.
 
 ## Each step
