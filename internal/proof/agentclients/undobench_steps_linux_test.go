@@ -19,7 +19,7 @@ type action struct{ do, path, old, new string }
 func editOf(path, from, to string) action { return action{"edit", path, from, to} }
 func fresh(path, content string) action   { return action{"create", path, "", content} }
 func anew(path, content string) action    { return action{"rewrite", path, "", content} }
-func runs(command string) action            { return action{do: "shell", new: command} }
+func runs(command string) action          { return action{do: "shell", new: command} }
 
 // undoStep is one prompt of the benchmark.
 type undoStep struct {
