@@ -52,8 +52,7 @@ func (m revertMode) dependentOn(s effect.Step) (why string, ok bool) {
 // neededBelow returns why a version that a step removes must stay: a change
 // below it stays, and its own revert needs a place to restore to.
 func (m revertMode) neededBelow(s effect.Step) (why string, ok bool) {
-	//mutant:token
-	if !s.Plan.Applies() || !s.Change.Post.Same(effect.Absent) {
+	if !s.Plan.Applies() || s.Change.Post != effect.Absent {
 		return "", false
 	}
 	below := s.Change.Resource + "/"
