@@ -217,7 +217,7 @@ func TestExecStreams(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 
 	sum := sha256.New()
-	cmd = e.command("exec", "--", "bash", "-c", "head -c 100000000 /dev/urandom | tee >(sha256sum > sum)")
+	cmd = e.command("exec", "--", "bash", "-c", "mkfifo p; sha256sum < p > sum & head -c 100000000 /dev/urandom | tee p; wait; rm p")
 	cmd.Stdout = sum
 	require.NoError(t, cmd.Run())
 	text, err := os.ReadFile(filepath.Join(e.ws, "sum"))
