@@ -70,7 +70,7 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(d.state, "kept")})
 	require.NoError(t, err)
 	d.rt, err = agent.New(
-		agent.Root("workspace", d.dir), agent.Policy(engine), agent.Journal(j), agent.Log(slog.New(slog.NewTextHandler(io.Discard, nil))),
+		agent.Root("workspace", d.dir), agent.Policy(engine), agent.Journal(j), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
 	)
 	require.NoError(t, err)

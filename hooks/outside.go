@@ -74,7 +74,7 @@ func same(before, after []fileState) bool {
 	}
 	for i, b := range before {
 		a := after[i]
-		if a.there != b.there || a.there && !(os.SameFile(a.file, b.file) && a.size == b.size && a.changed.Equal(b.changed)) {
+		if a.there != b.there || a.there && (!os.SameFile(a.file, b.file) || a.size != b.size || !a.changed.Equal(b.changed)) {
 			return false
 		}
 	}

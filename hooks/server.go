@@ -84,6 +84,7 @@ func (s *Server) Handle(ctx context.Context, c Client, e Event, project string) 
 	case SessionEnds:
 		err = one.sessionEnds(ctx)
 		s.drop(one)
+	case SessionStarts, OtherMoment:
 	}
 	if err != nil {
 		return Answer{Verdict: Deny, Reason: err.Error()}

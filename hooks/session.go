@@ -463,7 +463,8 @@ func (u use) tools(sandbox bool) []string {
 		}
 		return []string{observedName}
 	case writeKind, editKind:
-		for _, name := range u.args["paths"].([]string) {
+		paths, _ := u.args["paths"].([]string)
+		for _, name := range paths {
 			if strings.HasPrefix(name, "/") {
 				return []string{outsideName}
 			}
@@ -518,9 +519,8 @@ func rewritten(in json.RawMessage, command string) json.RawMessage {
 
 // shellWord quotes a text as one word of a POSIX shell.
 func shellWord(text string) string {
-	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%", r))
-	}) {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:@%"
+	if text != "" && strings.Trim(text, plain) == "" {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"

@@ -30,13 +30,13 @@ type merging struct {
 	known   map[string][]byte // contents by digest
 }
 
-// noMerge says why a file cannot be merged. Its plan stays a conflict.
-type noMerge struct {
+// noMergeError says why a file cannot be merged. Its plan stays a conflict.
+type noMergeError struct {
 	why      string
 	overlaps []effect.Overlap
 }
 
-func (n noMerge) Error() string { return n.why }
+func (n noMergeError) Error() string { return n.why }
 
 // Merge plans the revert of all changes of a call to one text file that another
 // process changed later. The step keeps what that process changed: it leads from
@@ -47,7 +47,7 @@ func (n noMerge) Error() string { return n.why }
 func (s scheme) Merge(ctx context.Context, changes []effect.Change, keep journal.ContentStore) (step effect.Step, overlaps []effect.Overlap, blobs []journal.Blob, err error) {
 	m := &merging{keep: keep, known: map[string][]byte{}}
 	step, blobs, err = m.plan(ctx, s, changes)
-	var no noMerge
+	var no noMergeError
 	if errors.As(err, &no) {
 		if no.why == "" {
 			return effect.Step{}, nil, nil, nil
@@ -60,7 +60,7 @@ func (s scheme) Merge(ctx context.Context, changes []effect.Change, keep journal
 func (m *merging) plan(ctx context.Context, s scheme, changes []effect.Change) (step effect.Step, blobs []journal.Blob, err error) {
 	resource := changes[0].Resource
 	if m.hostRoot, m.path, err = s.locate(resource); err != nil {
-		return step, nil, noMerge{}
+		return step, nil, noMergeError{}
 	}
 	var end func()
 	m.hostRoot, end = m.pin(m.path)
@@ -102,14 +102,14 @@ func (m *merging) plan(ctx context.Context, s scheme, changes []effect.Change) (
 // begin reads the current version.
 func (m *merging) begin(ctx context.Context) error {
 	if m.straight(ctx, m.path) != nil {
-		return noMerge{}
+		return noMergeError{}
 	}
 	now, err := m.look(ctx, m.path, func(r io.Reader) (digest string, err error) {
 		m.data, err = io.ReadAll(io.LimitReader(atOnce(r), maxMergeBytes+1))
 		return string(canon.SumBytes(m.data)), err
 	})
 	if err != nil || now.Type != typeFile || now.info.Links > 1 || len(m.data) > maxMergeBytes || !linemerge.Text(m.data) {
-		return noMerge{} // the plan has found the reason
+		return noMergeError{} // the plan has found the reason
 	}
 	m.now, m.version, m.content = now, now.Version, m.data
 	m.known[now.Content] = m.data
@@ -120,7 +120,7 @@ func (m *merging) begin(ctx context.Context) error {
 func (m *merging) takeOut(ctx context.Context, c effect.Change) error {
 	inv, err := readInverse(c)
 	if err != nil {
-		return noMerge{}
+		return noMergeError{}
 	}
 	//mutant:none without it the merge of equal versions changes nothing
 	if c.Pre.Same(c.Post) {
@@ -149,17 +149,17 @@ func (m *merging) takeOut(ctx context.Context, c effect.Change) error {
 		return err
 	}
 	if !linemerge.Text(before) || !linemerge.Text(after) {
-		return noMerge{}
+		return noMergeError{}
 	}
 	merged, overlaps, err := linemerge.Merge(after, m.content, before)
 	if err != nil {
-		return noMerge{why: "another process changed it after the call, and " + err.Error()}
+		return noMergeError{why: "another process changed it after the call, and " + err.Error()}
 	}
 	if len(overlaps) > 0 {
-		return noMerge{overlapText(overlaps), reported(overlaps)}
+		return noMergeError{overlapText(overlaps), reported(overlaps)}
 	}
 	if len(merged) > maxMergeBytes {
-		return noMerge{}
+		return noMergeError{}
 	}
 	m.content, m.version.Content = merged, string(canon.SumBytes(merged))
 	m.known[m.version.Content] = merged
@@ -169,12 +169,12 @@ func (m *merging) takeOut(ctx context.Context, c effect.Change) error {
 // fileBefore returns a recorded version of a file with one name.
 func fileBefore(r *record, t effect.Token) (Version, error) {
 	if r == nil || r.Type != typeFile || r.hardLink() != "" || r.Elsewhere > 0 {
-		return Version{}, noMerge{}
+		return Version{}, noMergeError{}
 	}
 	v, err := r.version()
 	//mutant:none a recorded version has its own token
 	if err != nil || !v.Token().Same(t) {
-		return Version{}, noMerge{}
+		return Version{}, noMergeError{}
 	}
 	return v, nil
 }
@@ -185,7 +185,7 @@ func (m *merging) stored(ctx context.Context, r *record) ([]byte, error) {
 		return data, nil
 	}
 	if r.Kept == nil || r.Kept.Size > maxMergeBytes {
-		return nil, noMerge{}
+		return nil, noMergeError{}
 	}
 	data, err := m.open(ctx, *r.Kept)
 	if err == nil {
@@ -209,7 +209,7 @@ func (m *merging) left(ctx context.Context, inv inverse, before []byte) ([]byte,
 	}
 	data, err := r.Splice.join(before, middle)
 	if err != nil || string(canon.SumBytes(data)) != r.Content {
-		return nil, noMerge{}
+		return nil, noMergeError{}
 	}
 	m.known[r.Content] = data
 	return data, nil
@@ -218,7 +218,7 @@ func (m *merging) left(ctx context.Context, inv inverse, before []byte) ([]byte,
 func (m *merging) open(ctx context.Context, ref effect.BlobRef) ([]byte, error) {
 	data, ok := mergeContent(func() (io.ReadCloser, error) { return m.keep.OpenContent(ctx, ref) })
 	if !ok {
-		return nil, noMerge{} // erased or damaged: the file stays as it is
+		return nil, noMergeError{} // erased or damaged: the file stays as it is
 	}
 	return data, nil
 }
@@ -229,9 +229,9 @@ func (m *merging) open(ctx context.Context, ref effect.BlobRef) ([]byte, error) 
 func (m *merging) attributes(left, was Version) error {
 	no := func(why string) error {
 		if m.now.Content == left.Content {
-			return noMerge{} // the plan names the attribute
+			return noMergeError{} // the plan names the attribute
 		}
-		return noMerge{why: why}
+		return noMergeError{why: why}
 	}
 	v, ok := m.version, [3]bool{}
 	v.Perm, ok[0] = pick(v.Perm, left.Perm, was.Perm)
@@ -308,10 +308,10 @@ func reported(overlaps []linemerge.Overlap) (out []effect.Overlap) {
 func overlapText(overlaps []linemerge.Overlap) string {
 	var at []string
 	for _, o := range overlaps[:min(len(overlaps), mostOverlaps)] {
-		switch {
-		case o.Lines == 0:
+		switch o.Lines {
+		case 0:
 			at = append(at, fmt.Sprintf("before line %d", o.Line))
-		case o.Lines == 1:
+		case 1:
 			at = append(at, fmt.Sprintf("line %d", o.Line))
 		default:
 			at = append(at, fmt.Sprintf("lines %d to %d", o.Line, o.Line+o.Lines-1))

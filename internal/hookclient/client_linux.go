@@ -67,7 +67,7 @@ func dial(home string) (int, error) {
 // nil if none runs.
 func Settle(home, dir string) error {
 	conn, err := dial(home)
-	if err == syscall.ENOENT || err == syscall.ECONNREFUSED {
+	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil
 	}
 	if err != nil {
