@@ -105,7 +105,7 @@ func synopsis(t *testing.T, text string) {
 
 func TestSynopses(t *testing.T) {
 	shell(t)
-	for n := range 7 {
+	for n := range 8 {
 		synopsis(t, take(t, "reference/cli.md", "text", n))
 	}
 	for n := range 3 {
