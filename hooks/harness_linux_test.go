@@ -76,7 +76,7 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	require.NoError(t, err)
 	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: confined, Session: func(ctx context.Context, client, _ string) (*agent.Session, error) {
 		return d.rt.Session(ctx, perm.Principal{ID: client})
-	}, Gone: func() bool { return d.gone }, Approve: func(call string) string { return "remit approve " + call }}
+	}, Gone: func() bool { return d.gone }}
 	d.srv = hooks.New("remit", func(err error) { t.Error(err) }, func(context.Context, string) (*hooks.Workspace, error) {
 		d.gone, d.opens = false, d.opens+1
 		return space, nil

@@ -24,8 +24,6 @@ type Workspace struct {
 	// Gone reports whether the folder is not the one that was opened any more.
 	// Default: never.
 	Gone func() bool
-	// Approve returns the command that approves a call, for a person.
-	Approve func(call string) string
 
 	observing atomic.Int32 // observed uses that are at work
 }

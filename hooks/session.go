@@ -256,7 +256,7 @@ func (one *session) answer(c *call, e Event, name string) Answer {
 	default:
 		<-c.done
 		if c.out.Status != tool.StatusDone {
-			return Answer{Verdict: Deny, Reason: one.refusal(c.out)}
+			return Answer{Verdict: Deny, Reason: refusal(c.out)}
 		}
 	}
 	a := Answer{Verdict: Allow, Reason: "allowed by remit"}
@@ -270,18 +270,19 @@ func (one *session) answer(c *call, e Event, name string) Answer {
 	return a
 }
 
-// refusal returns why a call does not run, for the model and the person. A call
-// that waits for an approval continues when the client repeats it.
-func (one *session) refusal(out tool.Outcome) string {
-	if out.Status != tool.StatusPending || one.space.Approve == nil {
+// refusal returns why a call does not run. A call that waits for an approval
+// continues when the client repeats it. The text names no command that approves
+// it, because a model reads it.
+func refusal(out tool.Outcome) string {
+	if out.Status != tool.StatusPending {
 		return out.Text
 	}
 	text := "The call did not run: a person must approve it"
 	if out.Error != nil && out.Error.Why != "" {
 		text += ", because " + out.Error.Why
 	}
-	return text + ". Tell the person to run this in a terminal: " + one.space.Approve(out.Call) +
-		". When the person says that the call is approved, repeat it without changes."
+	return text + ". Tell the person that call " + out.Call + " waits, and that remit pending lists it. When the person says that the call is" +
+		" approved, repeat it without changes."
 }
 
 // start runs the call. It returns once the call is known to this session.
@@ -353,7 +354,7 @@ func (one *session) run(ctx context.Context, tx *agent.Txn, c *call, name, resum
 func (one *session) delegate(ctx context.Context, tx *agent.Txn, c *call, out tool.Outcome) (tool.Outcome, error) {
 	c.waits = true
 	c.asked = out
-	by := "the person at " + one.client.Title + " (asked by the client)"
+	by := "the prompt of " + one.client.Title + ", whose answer remit does not see"
 	if err := one.space.Runtime.Answer(ctx, agent.Answer{Call: out.Call, Approved: true, By: by}); err != nil {
 		return out, err
 	}

@@ -124,7 +124,7 @@ func (c *call) finish() {
 	switch c.out.Status {
 	case tool.StatusDone, tool.StatusHeld:
 	case tool.StatusDenied, tool.StatusPending, tool.StatusVerifyFailed:
-		e = Exit{Code: exitRefused, Message: c.session.refusal(c.out)}
+		e = Exit{Code: exitRefused, Message: refusal(c.out)}
 	default:
 		e = Exit{Code: exitFailed, Message: c.out.Text}
 	}

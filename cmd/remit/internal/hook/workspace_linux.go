@@ -154,7 +154,6 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 			is, err := os.Stat(dir)
 			return err != nil || !os.SameFile(was, is)
 		},
-		Approve: func(call string) string { return at.Hint("approve", call) },
 	}
 	return &openSpace{space, j, kept}, nil
 }
