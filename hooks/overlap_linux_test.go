@@ -3,6 +3,7 @@ package hooks_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -177,6 +178,7 @@ func TestCommandThatRunsOn(t *testing.T) {
 	require.NoError(t, err)
 	c.stdin = read
 	wait := c.starts(a.Input)
+	require.Error(t, d.srv.Attach(token(t, a.Input), &hooks.Command{}), "a token counts once, also while its command runs")
 	require.Equal(t, hooks.Answer{}, c.reports("Bash", id, in, map[string]any{"backgroundTaskId": "b1"}))
 	c.stops()
 	first := d.last()
@@ -205,4 +207,28 @@ func TestNotices(t *testing.T) {
 	c.edits("Write", "b.txt", "x")
 	c.stops()
 	require.Len(t, d.txns(), 1)
+}
+
+// TestParallelReports: reports without IDs reach the use with the same input.
+func TestParallelReports(t *testing.T) {
+	d := newProject(t, false, allowAll)
+	c := d.coder("gemini-cli", "s1")
+	c.event("BeforeAgent", map[string]any{"prompt": "two at once"})
+	use := func(n string) map[string]any {
+		return map[string]any{"tool_name": "run_shell_command", "tool_input": map[string]any{"command": n}, "tool_response": "output of " + n}
+	}
+	c.event("BeforeTool", use("one"))
+	c.event("BeforeTool", use("two"))
+	c.event("AfterTool", use("two"))
+	c.event("AfterTool", use("one"))
+	c.event("AfterAgent", nil)
+	txn, err := d.rt.Load(t.Context(), d.last())
+	require.NoError(t, err)
+	require.Len(t, txn.Calls, 2)
+	for _, call := range txn.Calls {
+		require.Contains(t, string(call.Done.Output), "output of ")
+		for _, n := range []string{"one", "two"} {
+			require.Equal(t, strings.Contains(string(call.Started.Input), `"`+n+`"`), strings.Contains(string(call.Done.Output), "output of "+n))
+		}
+	}
 }
