@@ -12,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/record"
@@ -41,6 +42,7 @@ type sessionCounters struct {
 	requires []string          // requirements of each call, raised by results; sorted
 
 	declared *tool.Registry // registry whose counters are already in the tools
+	events   *events        // nil: no decision reads the counts
 }
 
 // reservedCall is a call that is not yet added to the counts.
@@ -55,6 +57,10 @@ type reservedCall struct {
 	tried    tool.Status // for a queued call: status of a release without effect
 	at       time.Time   // time of tried
 	spent    bool        // the counters keep its sums, regardless of its status
+
+	number int   // of its beginning among the events; 0: it was not reserved in this process
+	before []int // earlier numbers
+	told   bool  // the journal has a decision about it
 }
 
 // endedCall is a call that has ended.
@@ -90,13 +96,26 @@ func (t *sessionCounters) declare() {
 		return
 	}
 	t.declared = now
+	var declared map[string][]string
 	for _, tl := range now.All() {
 		if counters := tl.Spec().Counters; len(counters) > 0 {
-			t.change(tl.Name(), func(c *toolCount) {
-				c.declared = true
-				c.name(maps.Keys(counters))
-			})
+			if declared == nil {
+				declared = map[string][]string{}
+			}
+			declared[tl.Name()] = slices.Sorted(maps.Keys(counters))
 		}
+	}
+	t.declareCounters(declared)
+	t.events.declare(declared)
+}
+
+// declareCounters adds declared counters, by tool. The caller holds the lock.
+func (t *sessionCounters) declareCounters(counters map[string][]string) {
+	for name, all := range counters {
+		t.change(name, func(c *toolCount) {
+			c.declared = true
+			c.name(slices.Values(all))
+		})
 	}
 }
 
@@ -161,22 +180,25 @@ func (t *sessionCounters) held(id string, now time.Time) perm.SessionFacts {
 
 // reserve counts a call as in flight, adds its sums, and returns the facts
 // without the call, in one step.
-func (t *sessionCounters) reserve(id, call, name string, sums map[string]json.Number) perm.SessionFacts {
+func (t *sessionCounters) reserve(id, call string, ref record.ToolRef, sums map[string]json.Number) pipeline.Reservation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.calls[call]
 	if c == nil || !c.queued {
+		var numbers []int
 		if c != nil { // a filter replaced the input: the new input counts
 			t.unreserve(c)
+			numbers = append(slices.Clone(c.before), c.number)
 		}
-		c = &reservedCall{tool: name, sums: amounts(sums)}
+		c = &reservedCall{tool: ref.Name, sums: amounts(sums), number: t.events.next(), before: numbers}
 	}
-	t.name(name, c.sums)
+	t.name(ref.Name, c.sums)
 	t.unreserve(c) // a held call sees the session without itself
-	before := t.held(id, t.host.Now())
+	now := t.host.Now()
+	before := t.held(id, now)
 	t.calls[call], c.flying, c.reserved = c, true, true
-	t.change(name, func(n *toolCount) { n.reserve(c.sums, 1) })
-	return before
+	t.change(ref.Name, func(n *toolCount) { n.reserve(c.sums, 1) })
+	return pipeline.Reservation{Session: before, Time: now, Order: t.events.order(c), NewTool: !t.events.knows(ref.Digest)}
 }
 
 // unreserve removes the reserved sums of a call. The caller holds the lock.
@@ -199,6 +221,7 @@ func (t *sessionCounters) release(call string, s tool.Status) {
 	}
 	c.flying = false
 	if s == tool.StatusPending {
+		t.events.ended(call, c)
 		t.drop(call) // the call has not ended
 		return
 	}
@@ -227,6 +250,7 @@ func (t *sessionCounters) records(at time.Time, lines []revert.CallRecord) {
 // record adds one record to the counts. The caller holds the lock.
 func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 	c := t.calls[call]
+	t.events.told(c, body)
 	switch b := body.(type) {
 	case *record.Labelled:
 		add(&t.labels, b.Labels)
@@ -333,6 +357,7 @@ func (t *sessionCounters) commit(call string) {
 		}
 		n.add(h, c, now)
 	})
+	t.events.ended(call, c)
 	t.drop(call)
 	t.show(h)
 }
@@ -460,8 +485,8 @@ func (c *txnFacts) Label(labels, requires []string) (freshLabels, freshRequires 
 }
 
 // Reserve counts a call as in flight, and returns the session's facts without it.
-func (c *txnFacts) Reserve(call, name string, sums map[string]json.Number) perm.SessionFacts {
-	return c.session.state.counters.reserve(c.session.id, call, name, sums)
+func (c *txnFacts) Reserve(call string, ref record.ToolRef, sums map[string]json.Number) pipeline.Reservation {
+	return c.session.state.counters.reserve(c.session.id, call, ref, sums)
 }
 
 // Release ends the reservation that Reserve began.

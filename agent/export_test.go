@@ -9,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -69,7 +70,7 @@ func NewCounters(h *hosttest.Host) *Counters {
 // Begin counts a call as in flight, and returns the facts without it.
 func (c *Counters) Begin(call, tool string, sums map[string]json.Number) perm.SessionFacts {
 	c.host.Advance(time.Minute)
-	return c.reserve("s", call, tool, sums)
+	return c.reserve("s", call, record.ToolRef{Name: tool}, sums).Session
 }
 
 // End counts a call as ended, at a time that may be before that of others.

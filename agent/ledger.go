@@ -137,7 +137,7 @@ func (l *callLedger) record(rec record.Record) error {
 		_, queued := l.calls[rec.Call]
 		t := l.begins(rec)
 		if !queued {
-			t.reserve(rec.Session, rec.Call, b.Tool.Name, b.Counts)
+			t.reserve(rec.Session, rec.Call, b.Tool, b.Counts)
 		}
 		t.records(rec.At, lineOf(rec))
 	case *record.Done:

@@ -230,11 +230,13 @@ func (rt *Runtime) recount(ctx context.Context, id string, t *sessionCounters) e
 		record.KindLabelled, record.KindHeld, record.KindDropped, record.KindStarted, record.KindInvalid, record.KindDenied,
 		record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
 	}
-	erased := map[string]bool{}
+	erased, from := map[string]bool{}, int64(0)
+	t.events = nil // these calls began and ended before
 	for e, err := range rt.journal.Entries(ctx, journal.Query{Session: id, Kinds: kinds}) {
 		if err != nil {
 			return fmt.Errorf("the session's counts: %w", err)
 		}
+		from = e.Pos
 		if e.Erased != "" {
 			continue // the record of the erasure counts for all of the call
 		}
@@ -251,5 +253,6 @@ func (rt *Runtime) recount(ctx context.Context, id string, t *sessionCounters) e
 		t.records(rec.At, []revert.CallRecord{{Call: rec.Call, Body: rec.Body}})
 	}
 	t.settle()
+	t.events = &events{from: from}
 	return nil
 }

@@ -91,7 +91,9 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	if from != nil {
 		urls = from.userURLs
 	}
-	return &sessionState{counters: newSessionCounters(rt.services.Host, rt.tools.Load), grant: grant.New(c), userURLs: urls, from: from}
+	counters := newSessionCounters(rt.services.Host, rt.tools.Load)
+	counters.events = &events{}
+	return &sessionState{counters: counters, grant: grant.New(c), userURLs: urls, from: from}
 }
 
 // inherit gives a delegated session the current labels and requirements of its

@@ -49,6 +49,8 @@ type admitted struct {
 
 	sums    map[string]json.Number // amounts that the call adds to the counters of its session
 	counted perm.SessionFacts      // facts of the session before this call
+	order   *record.Order          // place of the call among those of the session
+	seen    *moment                // what the decision before the call sees; nil: the facts are the current ones
 	charged []perm.Limit           // shared limits that were checked when the call began
 }
 

@@ -308,7 +308,10 @@ func (l *Pipeline) askedRecord(p permitted, ask ctxperm.ApprovalRequest, limit t
 		Tool: toolRef(p.tool, ""), Input: p.input, InputDigest: p.digest, Decision: decision, During: p.during,
 		Class: p.class, Declared: spec(p.tool).EffectClass != "",
 		Digest: ask.Digest, Nest: l.p.Nest, Expires: l.p.Host.Now().Add(limit), Processes: l.processChains(p), Replaced: p.pass.replacements(),
-		Approvals: p.before,
+		Approvals: p.before, Order: p.order,
+	}
+	if !p.during {
+		body.Facts = p.facts()
 	}
 	if p.program != nil {
 		body.Purpose, body.Preview = string(perm.PurposeApply), strings.ToValidUTF8(ask.Preview, "\uFFFD")

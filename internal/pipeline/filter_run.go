@@ -222,7 +222,7 @@ func (l *Pipeline) replacedBy(ctx context.Context, p permitted, by string, input
 	}
 	a.redaction.like(p.redaction)
 	ps.replaced = append(ps.replaced, record.Replacement{By: by, Original: p.digest})
-	a.counted = l.p.Facts.Reserve(a.id, a.tool.Name(), a.sums)
+	a.count(l)
 	again := permitted{admitted: a}
 	ps.now = again
 	return l.permit(ctx, a)

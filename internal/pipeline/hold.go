@@ -100,7 +100,7 @@ func (l *Pipeline) Release(ctx context.Context, c *revert.Call, turn int) tool.O
 		id: c.Ref.Call, input: c.Held.Input, digest: c.Held.InputDigest, redaction: &redaction{input: c.Held.Input, known: l.known, pointers: c.Held.Redacted},
 		sums: c.Held.Counts, released: c.Held, doubt: c.Phase == revert.PhaseUnknown, seq: c.Held.Sequence, pass: l.newFilterRun(turn, c.Held.Replaced),
 	}, key: c.Held.Key, approval: c.Held.Approval}
-	p.counted = l.p.Facts.Reserve(p.id, c.Held.Tool.Name, p.sums)
+	p.counted = l.p.Facts.Reserve(p.id, c.Held.Tool, p.sums).Session
 	status := tool.StatusUnknown
 	defer func() { l.p.Facts.Release(p.id, status) }()
 	out := p.pass.over(ctx, l.release(ctx, p), p.redaction)

@@ -72,7 +72,7 @@ func (l *Pipeline) MayMerge(ctx context.Context, c revert.Call, resource string)
 // admittedRevert returns a recorded call as a decision needs it.
 func (l *Pipeline) admittedRevert(c revert.Call) admitted {
 	t, _ := internals.ForRevert(l.tools(), c.Tool)
-	a := admitted{id: c.Ref.Call, tool: t, input: c.Started.Input, class: c.Class(), counted: l.p.Facts.Session()}
+	a := admitted{id: c.Ref.Call, tool: t, input: c.Started.Input, class: c.Class(), counted: l.p.Facts.Session(), seen: l.now()}
 	a.redaction = &redaction{input: a.input, known: l.known, sensitive: spec(t).Hints.Sensitive}
 	a.digest = string(canon.Sum("remit/input/v1", a.input))
 	return a
@@ -104,13 +104,13 @@ func (l *Pipeline) decideRevert(ctx context.Context, a admitted, c revert.Call, 
 		facts.Version, facts.Digest, facts.Risk = c.Tool.Version, c.Tool.Digest, perm.RiskUndeclared
 	}
 	return l.ask(ctx, perm.Request{
-		Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: l.p.Facts.Txn(), Tool: facts,
+		Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: a.seen.txn, Tool: facts,
 		Call: perm.CallFacts{
 			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)), EffectClass: string(a.class), Declared: c.Started.Declared,
 			Batch: perm.BatchFacts{Count: 1}, Prompt: l.prompt(),
 		},
 		Access:  perm.AccessFacts{Action: access.Action, Resource: r.Facts(), Method: access.Method},
-		Purpose: purpose, Time: l.p.Host.Now(),
+		Purpose: purpose, Time: a.seen.time,
 	})
 }
 

@@ -45,6 +45,7 @@ func (l *Pipeline) permit(ctx context.Context, a admitted) (permitted, *tool.Out
 	if a.seq == 0 { // otherwise a filter replaced the input of a call that has its number
 		a.seq = l.p.Facts.Next()
 	}
+	a.look(l)
 	p := permitted{admitted: a}
 	p.key = operationKey(l.p.Recorder.Txn(), p.seq, a.tool.Digest(), a.input)
 	asked := a.asked()
@@ -233,6 +234,9 @@ func (l *Pipeline) resolve(access perm.ResourceAccess) *resolvedAccess {
 // requestFor is request for an access whose resource is parsed. An engine that
 // says that it reads only shares the memory of the call; others get copies.
 func (l *Pipeline) requestFor(a admitted, access perm.ResourceAccess, facts perm.ResourceFacts, dynamic bool) perm.Request {
+	if dynamic || a.seen == nil {
+		a.seen = l.now()
+	}
 	purpose := perm.PurposeRun
 	facts.Argv = access.Argv.List()
 	if a.program != nil {
@@ -248,14 +252,14 @@ func (l *Pipeline) requestFor(a admitted, access perm.ResourceAccess, facts perm
 		principal, args, facts.Segments = principal.Clone(), slices.Clone(args), slices.Clone(facts.Segments)
 	}
 	return perm.Request{
-		Principal: principal, Session: l.session(a), Txn: l.p.Facts.Txn(),
+		Principal: principal, Session: l.session(a), Txn: a.seen.txn,
 		Tool: a.tool.Facts(),
 		Call: perm.CallFacts{
 			ID: a.id, Args: args,
 			EffectClass: string(a.class), Declared: s.EffectClass != "", Batch: batch, Script: a.script, Prompt: l.prompt(),
 		},
 		Access:  perm.AccessFacts{Action: access.Action, Resource: facts, Method: access.Method, Dynamic: dynamic, Git: a.git[access.Resource]},
-		Purpose: purpose, Changes: a.program, Time: l.p.Host.Now(),
+		Purpose: purpose, Changes: a.program, Time: a.seen.time,
 	}
 }
 
@@ -277,10 +281,10 @@ func (l *Pipeline) readsOnly() bool {
 
 // session returns what a policy sees of the session. The counts are those of
 // the moment when the call was counted, so they are the same for all its
-// accesses. The labels are the current ones.
+// accesses.
 func (l *Pipeline) session(a admitted) perm.SessionFacts {
 	facts := a.counted
-	facts.Labels, facts.Requires = l.p.Facts.Labels()
+	facts.Labels, facts.Requires = slices.Clone(a.seen.labels), slices.Clone(a.seen.requires)
 	facts.Client = &l.asClient
 	if !l.readsOnly() {
 		client := l.p.Client
@@ -399,9 +403,13 @@ func (l *Pipeline) denied(ctx context.Context, p permitted, why error) *tool.Out
 		body := &record.Denied{
 			Tool: toolRef(p.tool, ""), Key: p.key, InputDigest: p.digest, Input: p.redaction.shownInput(), Stage: d.Stage,
 			Class: p.class, Declared: spec(p.tool).EffectClass != "",
-			Access: accessText(d.Access), Decision: raw, Why: reason, Replaced: p.pass.replacements(), EndLoop: p.pass.end(), Timeout: d.Timeout,
+			Access: accessText(d.Access), Decision: raw, Why: reason, Replaced: p.pass.replacements(), EndLoop: p.pass.end(), Timeout: d.Timeout, Order: p.order,
+		}
+		if !p.during {
+			body.Facts = p.facts()
 		}
 		if q := d.Question; q != nil {
+			body.Facts = nil // the decision was about an access of the running call
 			body.During, body.Purpose, body.Others = q.During, q.Purpose, q.Access[min(1, len(q.Access)):]
 		}
 		if d.Stage == "filter" {

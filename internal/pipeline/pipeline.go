@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
@@ -91,8 +92,8 @@ type CounterStore interface {
 	Session() perm.SessionFacts
 	Labels() (labels, requires []string)
 	// Reserve counts a call as in flight and adds its sums, unless the call was
-	// held and so counted before. It returns the facts without the call.
-	Reserve(call, tool string, sums map[string]json.Number) perm.SessionFacts
+	// held and so counted before.
+	Reserve(call string, ref record.ToolRef, sums map[string]json.Number) Reservation
 	Release(call string, s tool.Status) // ends the flight of the call, which then counts by its status
 	// Spent returns the counts of the calls of a budget scope other than the
 	// session, as the journal is now.
@@ -109,6 +110,14 @@ type CounterStore interface {
 	// Given returns a function that reports whether the session was given a
 	// canonical URL or, with resource set, a resource.
 	UserProvided(ctx context.Context) (has func(text string, resource bool) bool, err error)
+}
+
+// Reservation is what Reserve found.
+type Reservation struct {
+	Session perm.SessionFacts // without the call
+	Time    time.Time
+	Order   *record.Order // place of the call among those of the session
+	NewTool bool          // the journal has no facts of this declaration yet, from this process and session
 }
 
 // New returns a Pipeline.
@@ -170,7 +179,7 @@ func (l *Pipeline) Run(ctx context.Context, req Request) tool.Outcome {
 	}
 	// The facts for the policy are read in the same step that counts the call.
 	// Of two concurrent calls one sees the other, so no budget is spent twice.
-	admitted.counted = l.p.Facts.Reserve(admitted.id, admitted.tool.Name(), admitted.sums)
+	admitted.count(l)
 	status := tool.StatusUnknown // if the runtime itself panics
 	defer func() { l.p.Facts.Release(admitted.id, status) }()
 	out := l.proceed(ctx, admitted)

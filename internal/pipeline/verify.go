@@ -121,8 +121,10 @@ func (l *Pipeline) postconditions(ctx context.Context, s settled) (asked bool, b
 	if err := l.content(ctx, s, changes, made); err != nil {
 		return true, "the policy's postconditions could not be looked at: " + err.Error()
 	}
+	ended := s.admitted
+	ended.seen = nil // the decision is about the session as it is now
 	for _, access := range accesses {
-		req, err := l.request(s.admitted, access, false)
+		req, err := l.request(ended, access, false)
 		if err != nil {
 			return true, err.Error()
 		}

@@ -46,18 +46,79 @@ func (w *bodyWriter) started(s *Started) {
 	w.raw("decision", s.Decision)
 	w.bool("declared", s.Declared)
 	w.optional("ends", s.Ends)
+	w.facts(s.Facts)
 	w.raw("input", s.Input)
 	w.text("input_digest", s.InputDigest)
 	w.text("key", s.Key)
 	w.optional("nest", s.Nest)
+	w.order(s.Order)
 	if s.Reverts {
 		w.bool("reverts", true)
 	}
 	w.accesses("right", s.Right)
-	w.name("sequence")
-	w.dst = strconv.AppendInt(w.dst, int64(s.Sequence), 10)
+	w.number("sequence", s.Sequence)
 	w.tool("tool", s.Tool)
 	w.close()
+}
+
+// facts writes the facts of a single call without a script, as most are.
+func (w *bodyWriter) facts(f *Facts) {
+	if f == nil {
+		return
+	}
+	w.plain = w.plain && f.Batch == nil && f.Script == nil
+	w.name("facts")
+	w.open()
+	w.number("calls", f.Calls)
+	w.some("depth", f.Depth)
+	w.some("labels", f.Labels)
+	w.some("requires", f.Requires)
+	w.name("time")
+	w.dst = append(w.dst, '"')
+	out, err := f.Time.AppendText(w.dst)
+	w.plain = w.plain && err == nil
+	w.dst = append(out, '"')
+	w.close()
+}
+
+// order writes the place of a decision after calls that ended as done.
+func (w *bodyWriter) order(o *Order) {
+	if o == nil {
+		return
+	}
+	w.plain = w.plain && len(o.Before)+len(o.Counters) == 0
+	w.name("order")
+	w.open()
+	if len(o.Ended) > 0 {
+		w.name("ended")
+		for i, e := range o.Ended {
+			w.plain = w.plain && e.Began == 0 && e.Tool == "" && e.At == nil
+			w.dst = append(w.dst, "[,"[min(i, 1)])
+			w.open()
+			w.text("call", e.Call)
+			w.number("n", e.Number)
+			w.optional("status", e.Status)
+			w.close()
+		}
+		w.dst = append(w.dst, ']')
+	}
+	w.some("from", int(o.From))
+	w.number("n", o.Number)
+	if o.Tool != nil {
+		w.raw("tool", o.Tool)
+	}
+	w.close()
+}
+
+func (w *bodyWriter) some(name string, n int) {
+	if n != 0 {
+		w.number(name, n)
+	}
+}
+
+func (w *bodyWriter) number(name string, n int) {
+	w.name(name)
+	w.dst = strconv.AppendInt(w.dst, int64(n), 10)
 }
 
 func (w *bodyWriter) done(d *Done) {

@@ -47,7 +47,9 @@ type Denied struct {
 	Replaced []Replacement `json:"replaced,omitempty"` // inputs that filters replaced, oldest first
 	EndLoop  string        `json:"ends,omitempty"`     // why the caller's loop must end
 	// Timeout is true if the policy did not decide in time. The call ended with status timeout.
-	Timeout bool `json:"timeout,omitempty"`
+	Timeout bool   `json:"timeout,omitempty"`
+	Facts   *Facts `json:"facts,omitempty"` // absent: the policy did not decide
+	Order   *Order `json:"order,omitempty"`
 }
 
 // Status returns the status that the call ended with: denied or timeout.
@@ -94,6 +96,8 @@ type Asked struct {
 	Approvals []Approved `json:"approvals,omitempty"`
 
 	Replaced []Replacement `json:"replaced,omitempty"` // as in Denied
+	Facts    *Facts        `json:"facts,omitempty"`
+	Order    *Order        `json:"order,omitempty"`
 }
 
 // Earlier returns, for people, which requests of the call were approved before
@@ -169,6 +173,8 @@ type Started struct {
 	// tool's code does not start, and the call has no effect.
 	AnsweredBy string `json:"answered_by,omitempty"`
 	Ends       string `json:"ends,omitempty"` // as in Denied
+	Facts      *Facts `json:"facts,omitempty"`
+	Order      *Order `json:"order,omitempty"`
 }
 
 // Covers returns the coverage of the call.

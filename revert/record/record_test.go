@@ -228,7 +228,13 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Map:
-		v.Set(reflect.ValueOf(map[string]json.Number{"sum": json.Number(fmt.Sprintf("%d.5", *n))}))
+		if one := reflect.New(v.Type().Elem()).Elem(); one.Type() == reflect.TypeFor[json.Number]() {
+			v.Set(reflect.ValueOf(map[string]json.Number{"sum": json.Number(fmt.Sprintf("%d.5", *n))}))
+		} else {
+			fill(t, one, n)
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(reflect.ValueOf("key"), one)
+		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(t, v.Elem(), n)

@@ -1,0 +1,63 @@
+package pipeline
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// moment is what the decision before a call sees of the things that change
+// while it decides. All accesses of the call see the same.
+type moment struct {
+	time             time.Time
+	txn              perm.TxnFacts
+	labels, requires []string
+}
+
+// count counts the call as in flight. The facts for the policy are read in the
+// same step: of two concurrent calls one sees the other, so no budget is spent
+// twice.
+func (a *admitted) count(l *Pipeline) {
+	r := l.p.Facts.Reserve(a.id, toolRef(a.tool, ""), a.sums)
+	a.counted, a.order = r.Session, r.Order
+	a.seen = &moment{time: r.Time}
+	if r.NewTool {
+		// Without it, the decision cannot be decided again, and nothing else fails.
+		a.order.Tool, _ = canon.Marshal(a.tool.Facts())
+	}
+}
+
+// now returns what a decision sees that is not about the start of a call.
+func (l *Pipeline) now() *moment {
+	labels, requires := l.p.Facts.Labels()
+	return &moment{time: l.p.Host.Now(), txn: l.p.Facts.Txn(), labels: labels, requires: requires}
+}
+
+// look completes what the decision before the call sees.
+func (a *admitted) look(l *Pipeline) {
+	counted := a.seen
+	if a.seen = l.now(); counted != nil {
+		a.seen.time = counted.time
+	}
+}
+
+// facts returns the record of what the decision before the call saw.
+func (a *admitted) facts() *record.Facts {
+	if a.seen == nil {
+		return nil
+	}
+	f := &record.Facts{
+		Time: a.seen.time, Calls: a.seen.txn.Calls, Depth: a.seen.txn.Depth, Labels: len(a.seen.labels), Requires: len(a.seen.requires),
+	}
+	if a.batch.Count > 1 {
+		f.Batch = &record.Batch{Index: a.batch.Index, Count: a.batch.Count}
+	}
+	// The script repeats the input, so it must not say what that hides.
+	if a.script != nil && bytes.Equal(a.redaction.shownInput(), a.input) {
+		f.Script, _ = canon.Marshal(a.script)
+	}
+	return f
+}
