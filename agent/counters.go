@@ -11,7 +11,6 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/remit-dev/remit/internal/canon"
-	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -30,7 +29,7 @@ const treeDegree = 8
 // records: of those that its own calls write, or of those on the journal. Both
 // give the same counts.
 type sessionCounters struct {
-	host     host.Host
+	now      func() time.Time
 	registry func() *tool.Registry
 
 	mu       sync.Mutex                        // never held across a wait
@@ -58,9 +57,10 @@ type reservedCall struct {
 	at       time.Time   // time of tried
 	spent    bool        // the counters keep its sums, regardless of its status
 
-	number int   // of its beginning among the events; 0: it was not reserved in this process
-	before []int // earlier numbers
-	told   bool  // the journal has a decision about it
+	number int                    // of its beginning among the events; 0: it was not reserved in this process
+	before []int                  // earlier numbers
+	counts map[string]json.Number // sums as the call gave them
+	told   bool                   // the journal has a decision about it
 }
 
 // endedCall is a call that has ended.
@@ -84,8 +84,8 @@ func order(a, b endedCall) int {
 }
 
 // newSessionCounters returns empty counters that follow the tools of registry.
-func newSessionCounters(h host.Host, registry func() *tool.Registry) *sessionCounters {
-	return &sessionCounters{host: h, registry: registry, tools: btree.NewMap[string, *toolCounters](treeDegree), calls: map[string]*reservedCall{}, shown: []perm.RecentCall{}}
+func newSessionCounters(now func() time.Time, registry func() *tool.Registry) *sessionCounters {
+	return &sessionCounters{now: now, registry: registry, tools: btree.NewMap[string, *toolCounters](treeDegree), calls: map[string]*reservedCall{}, shown: []perm.RecentCall{}}
 }
 
 // declare adds the counters that tools declare, so that a policy finds a zero
@@ -165,7 +165,7 @@ func (s countersAt) Len() int { return s.tools.Len() }
 func (t *sessionCounters) facts(id string) perm.SessionFacts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.held(id, t.host.Now())
+	return t.held(id, t.now())
 }
 
 // held returns the session facts for the policy at a time. The caller holds the
@@ -190,11 +190,11 @@ func (t *sessionCounters) reserve(id, call string, ref record.ToolRef, sums map[
 			t.unreserve(c)
 			numbers = append(slices.Clone(c.before), c.number)
 		}
-		c = &reservedCall{tool: ref.Name, sums: amounts(sums), number: t.events.next(), before: numbers}
+		c = &reservedCall{tool: ref.Name, sums: amounts(sums), number: t.events.next(), before: numbers, counts: sums}
 	}
 	t.name(ref.Name, c.sums)
 	t.unreserve(c) // a held call sees the session without itself
-	now := t.host.Now()
+	now := t.now()
 	before := t.held(id, now)
 	t.calls[call], c.flying, c.reserved = c, true, true
 	t.change(ref.Name, func(n *toolCount) { n.reserve(c.sums, 1) })
@@ -233,7 +233,7 @@ func (t *sessionCounters) release(call string, s tool.Status) {
 		c.status = s
 	}
 	if c.at.IsZero() {
-		c.at = t.host.Now()
+		c.at = t.now()
 	}
 	t.commit(call)
 }
@@ -349,7 +349,7 @@ func (t *sessionCounters) settle() {
 func (t *sessionCounters) commit(call string) {
 	c := t.calls[call]
 	h := endedCall{at: c.at, call: call, tool: c.tool, status: c.status}
-	now := t.host.Now()
+	now := t.now()
 	t.change(c.tool, func(n *toolCount) {
 		if c.reserved {
 			n.reserve(c.sums, -1)

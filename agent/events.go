@@ -33,7 +33,7 @@ func (e *events) order(c *reservedCall) *record.Order {
 	if e == nil {
 		return nil
 	}
-	return &record.Order{Number: c.number, Before: c.before, From: e.from, Ended: slices.Clone(e.untold), Counters: e.counters}
+	return &record.Order{Number: c.number, Before: c.before, From: e.from, Ended: slices.Clone(e.untold), Counts: c.counts, Counters: e.counters}
 }
 
 // ended numbers the end of a call, before its counts change.
@@ -50,7 +50,7 @@ func (e *events) ended(call string, c *reservedCall) {
 	}
 	if !c.told {
 		at := c.at
-		end.Began, end.Tool, end.At = c.number, c.tool, &at
+		end.Began, end.Tool, end.Counts, end.At = c.number, c.tool, c.counts, &at
 	}
 	e.untold = append(e.untold, end)
 }

@@ -24,7 +24,7 @@ func FactsAt(s *Session, now time.Time) perm.SessionFacts {
 
 // RebuiltAt is FactsAt of what the journal alone says.
 func RebuiltAt(ctx context.Context, s *Session, now time.Time) (perm.SessionFacts, error) {
-	again := &Session{rt: s.rt, id: s.id, limits: s.limits, state: &sessionState{counters: newSessionCounters(s.rt.services.Host, s.rt.tools.Load)}}
+	again := &Session{rt: s.rt, id: s.id, limits: s.limits, state: &sessionState{counters: newSessionCounters(s.rt.services.Host.Now, s.rt.tools.Load)}}
 	if err := s.rt.recount(ctx, s.id, again.state.counters); err != nil {
 		return perm.SessionFacts{}, err
 	}
@@ -64,7 +64,7 @@ type Counters struct {
 
 func NewCounters(h *hosttest.Host) *Counters {
 	none := &tool.Registry{}
-	return &Counters{newSessionCounters(h, func() *tool.Registry { return none }), h}
+	return &Counters{newSessionCounters(h.Now, func() *tool.Registry { return none }), h}
 }
 
 // Begin counts a call as in flight, and returns the facts without it.

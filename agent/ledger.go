@@ -197,7 +197,7 @@ func (l *callLedger) ends(rec record.Record, s tool.Status) {
 func (l *callLedger) of(owner string) *sessionCounters {
 	t, ok := l.counters[owner]
 	if !ok {
-		t = newSessionCounters(l.rt.services.Host, l.rt.tools.Load)
+		t = newSessionCounters(l.rt.services.Host.Now, l.rt.tools.Load)
 		l.counters[owner] = t
 	}
 	return t

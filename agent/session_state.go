@@ -91,7 +91,7 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	if from != nil {
 		urls = from.userURLs
 	}
-	counters := newSessionCounters(rt.services.Host, rt.tools.Load)
+	counters := newSessionCounters(rt.services.Host.Now, rt.tools.Load)
 	counters.events = &events{}
 	return &sessionState{counters: counters, grant: grant.New(c), userURLs: urls, from: from}
 }

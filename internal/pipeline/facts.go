@@ -61,3 +61,14 @@ func (a *admitted) facts() *record.Facts {
 	}
 	return f
 }
+
+// orderOnly returns the place of the call for a record that has its
+// counts.
+func (a *admitted) orderOnly() *record.Order {
+	if a.order == nil || len(a.order.Counts) == 0 {
+		return a.order
+	}
+	order := *a.order
+	order.Counts = nil
+	return &order
+}

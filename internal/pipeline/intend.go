@@ -111,7 +111,7 @@ func (l *Pipeline) startedRecord(f filtered) (*record.Started, error) {
 		Sequence: p.seq, Key: p.key, Tool: toolRef(p.tool, ""), Input: p.redaction.shownInput(), InputDigest: p.digest,
 		Class: p.class, Declared: s.EffectClass != "", Reverts: s.Revert != nil, Confinement: string(s.Confinement), Coverage: s.Coverage, Observed: s.Observed,
 		Access: decided, Right: right, Decision: decision, Approval: p.approval, Counts: p.sums, Nest: l.p.Nest, Redacted: p.redaction.hides(),
-		Replaced: p.pass.replacements(), Ends: p.pass.end(), Facts: p.facts(), Order: p.order,
+		Replaced: p.pass.replacements(), Ends: p.pass.end(), Facts: p.facts(), Order: p.orderOnly(),
 	}
 	if f.answer != nil { // no code runs, so there is nothing to revert
 		started.AnsweredBy, started.Reverts, started.Right = p.pass.refuser(), false, []record.Access{}

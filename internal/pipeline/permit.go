@@ -409,7 +409,9 @@ func (l *Pipeline) denied(ctx context.Context, p permitted, why error) *tool.Out
 			body.Facts = p.facts()
 		}
 		if q := d.Question; q != nil {
-			body.Facts = nil // the decision was about an access of the running call
+			if q.During {
+				body.Facts = nil // the decision was about an access of the running call
+			}
 			body.During, body.Purpose, body.Others = q.During, q.Purpose, q.Access[min(1, len(q.Access)):]
 		}
 		if d.Stage == "filter" {

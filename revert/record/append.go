@@ -86,13 +86,13 @@ func (w *bodyWriter) order(o *Order) {
 	if o == nil {
 		return
 	}
-	w.plain = w.plain && len(o.Before)+len(o.Counters) == 0
+	w.plain = w.plain && len(o.Before)+len(o.Counters)+len(o.Counts) == 0
 	w.name("order")
 	w.open()
 	if len(o.Ended) > 0 {
 		w.name("ended")
 		for i, e := range o.Ended {
-			w.plain = w.plain && e.Began == 0 && e.Tool == "" && e.At == nil
+			w.plain = w.plain && e.Began == 0 && e.Tool == "" && e.At == nil && len(e.Counts) == 0
 			w.dst = append(w.dst, "[,"[min(i, 1)])
 			w.open()
 			w.text("call", e.Call)

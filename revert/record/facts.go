@@ -38,6 +38,9 @@ type Order struct {
 	From   int64 `json:"from,omitempty"`   // position up to which the owner counted the session when it continued it
 	// Ended are the ends since the last decision that is on the journal.
 	Ended []EndedCall `json:"ended,omitempty"`
+	// Counts are what the call adds to the counters of its session, in a record
+	// without counts of its own.
+	Counts map[string]json.Number `json:"counts,omitempty"`
 	// Tool is input.tool, in the first decisions of the owner about this
 	// declaration in the session.
 	Tool json.RawMessage `json:"tool,omitempty"`
@@ -51,9 +54,18 @@ type EndedCall struct {
 	Number int    `json:"n"`
 	Call   string `json:"call"`
 	Status string `json:"status,omitempty"` // absent: done
-	// Began, Tool and At are set if no decision about the call was on the
+	// Began, Tool, Counts and At are set if no decision about the call was on the
 	// journal at its end.
-	Began int        `json:"began,omitempty"`
-	Tool  string     `json:"tool,omitempty"`
-	At    *time.Time `json:"at,omitempty"`
+	Began  int                    `json:"began,omitempty"`
+	Tool   string                 `json:"tool,omitempty"`
+	Counts map[string]json.Number `json:"counts,omitempty"`
+	At     *time.Time             `json:"at,omitempty"`
+}
+
+// Sums returns Counts, or nil without an order.
+func (o *Order) Sums() map[string]json.Number {
+	if o == nil {
+		return nil
+	}
+	return o.Counts
 }
