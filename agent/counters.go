@@ -57,10 +57,10 @@ type reservedCall struct {
 	at       time.Time   // time of tried
 	spent    bool        // the counters keep its sums, regardless of its status
 
-	number int                    // of its beginning among the events; 0: it was not reserved in this process
-	before []int                  // earlier numbers
-	counts map[string]json.Number // sums as the call gave them
-	told   bool                   // the journal has a decision about it
+	number   int                    // of its beginning among the events; 0: it was not reserved in this process
+	before   []int                  // earlier numbers
+	counts   map[string]json.Number // sums as the call gave them
+	recorded bool                   // the journal has a decision about it
 }
 
 // endedCall is a call that has ended.
@@ -250,7 +250,7 @@ func (t *sessionCounters) records(at time.Time, lines []revert.CallRecord) {
 // record adds one record to the counts. The caller holds the lock.
 func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 	c := t.calls[call]
-	t.events.told(c, body)
+	t.events.note(c, body)
 	switch b := body.(type) {
 	case *record.Labelled:
 		add(&t.labels, b.Labels)

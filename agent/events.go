@@ -11,11 +11,11 @@ import (
 // beginning of each call and its end. Each decision puts the ends before it on
 // the journal, so that a reader can compute the counts that it saw.
 type events struct {
-	last     int
-	from     int64 // position up to which the counts were read from the journal
-	untold   []record.EndedCall
-	tools    map[string]bool     // digests of declarations whose facts are on the journal
-	counters map[string][]string // declared counters that are not on the journal yet, by tool
+	last       int
+	from       int64 // position up to which the counts were read from the journal
+	unrecorded []record.EndedCall
+	tools      map[string]bool     // digests of declarations whose facts are on the journal
+	counters   map[string][]string // declared counters that are not on the journal yet, by tool
 }
 
 // next returns the next number. A nil events, of counts that no decision reads,
@@ -33,7 +33,7 @@ func (e *events) order(c *reservedCall) *record.Order {
 	if e == nil {
 		return nil
 	}
-	return &record.Order{Number: c.number, Before: c.before, From: e.from, Ended: slices.Clone(e.untold), Counts: c.counts, Counters: e.counters}
+	return &record.Order{Number: c.number, Before: c.before, From: e.from, Ended: slices.Clone(e.unrecorded), Counts: c.counts, Counters: e.counters}
 }
 
 // ended numbers the end of a call, before its counts change.
@@ -48,11 +48,11 @@ func (e *events) ended(call string, c *reservedCall) {
 	case c.status != tool.StatusDone:
 		end.Status = string(c.status)
 	}
-	if !c.told {
+	if !c.recorded {
 		at := c.at
 		end.Began, end.Tool, end.Counts, end.At = c.number, c.tool, c.counts, &at
 	}
-	e.untold = append(e.untold, end)
+	e.unrecorded = append(e.unrecorded, end)
 }
 
 // declare sets the counters that the tools declare.
@@ -65,14 +65,14 @@ func (e *events) declare(counters map[string][]string) {
 // knows reports whether the journal has the facts of a declaration.
 func (e *events) knows(digest string) bool { return e == nil || e.tools[digest] }
 
-// told notes what a record of a decision says, so that no later one repeats it.
-func (e *events) told(c *reservedCall, body record.Body) {
+// note notes what a record of a decision has, so that no later one repeats it.
+func (e *events) note(c *reservedCall, body record.Body) {
 	order, digest := placed(body)
 	if e == nil || order == nil {
 		return
 	}
 	if c != nil {
-		c.told = true
+		c.recorded = true
 	}
 	if order.Tool != nil {
 		if e.tools == nil {
@@ -84,10 +84,10 @@ func (e *events) told(c *reservedCall, body record.Body) {
 		e.counters = nil
 	}
 	if len(order.Ended) > 0 {
-		told := order.Ended
-		e.untold = slices.DeleteFunc(e.untold, func(end record.EndedCall) bool {
-			at, is := slices.BinarySearchFunc(told, end, func(a, b record.EndedCall) int { return a.Number - b.Number })
-			return is && told[at].Call == end.Call
+		known := order.Ended
+		e.unrecorded = slices.DeleteFunc(e.unrecorded, func(end record.EndedCall) bool {
+			at, is := slices.BinarySearchFunc(known, end, func(a, b record.EndedCall) int { return a.Number - b.Number })
+			return is && known[at].Call == end.Call
 		})
 	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -63,6 +64,7 @@ type replay struct {
 	txns      map[string]*replayedTxn
 	tools     map[string]perm.ToolFacts // by digest
 	epochs    []*epoch
+	erased    []int64 // positions of what was erased or pruned
 }
 
 // positioned is a record with its position.
@@ -99,9 +101,14 @@ func (r *replay) read(ctx context.Context, j journal.Journal) error {
 			return err
 		}
 		if e.Erased != "" {
-			continue // the record of the erasure counts for all of the call
+			r.erased = append(r.erased, e.Pos)
+			continue
 		}
 		rec, err := record.Unseal(e)
+		if errors.Is(err, record.ErrErased) {
+			r.erased = append(r.erased, e.Pos)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -224,7 +231,7 @@ func (e *epoch) decide(r *replay, yield func(RecordedDecision, error) bool) bool
 		counters.records(rec.At, lineOf(rec.Record))
 	}
 	counters.settle()
-	complete := true
+	complete := len(r.erased) == 0 || r.erased[0] > e.from // the erased ones counted, and nothing says how
 	for n := 1; n <= e.last; n++ {
 		ev, known := e.events[n]
 		switch {
@@ -294,7 +301,7 @@ func (r *replay) decision(t *sessionCounters, rec positioned, now *time.Time) (R
 func (r *replay) request(d *RecordedDecision, c recordedCall, session perm.SessionFacts) error {
 	facts, known := r.tools[c.tool.Digest]
 	if !known {
-		d.Unknown = append(d.Unknown, "tool")
+		d.Unknown = append(d.Unknown, unknownTool()...)
 		facts.Name, facts.Version, facts.Digest = c.tool.Name, c.tool.Version, c.tool.Digest
 	}
 	if string(canon.Sum("remit/input/v1", c.input)) != c.digest {
@@ -307,8 +314,8 @@ func (r *replay) request(d *RecordedDecision, c recordedCall, session perm.Sessi
 	client := r.client
 	session.Client = &client
 	call := perm.CallFacts{ID: d.Call, Args: c.input, EffectClass: c.class, Declared: c.declared, Batch: perm.BatchFacts{Count: 1}, Prompt: r.txn(d.Txn).prompt}
-	if c.facts.Batch != nil {
-		call.Batch = perm.BatchFacts{Index: c.facts.Batch.Index, Count: c.facts.Batch.Count}
+	if c.facts.BatchCount > 0 {
+		call.Batch = perm.BatchFacts{Index: c.facts.BatchIndex, Count: c.facts.BatchCount}
 	}
 	if c.facts.Script != nil {
 		if err := canon.Decode(c.facts.Script, &call.Script); err != nil {
@@ -332,6 +339,14 @@ func (r *replay) request(d *RecordedDecision, c recordedCall, session perm.Sessi
 		}.Filled())
 	}
 	return nil
+}
+
+// unknownTool lists the fields of a tool whose facts are not on the journal.
+func unknownTool() []string {
+	return []string{
+		"tool.tags", "tool.provenance", "tool.can_verify", "tool.can_revert", "tool.confinement", "tool.coverage", "tool.destination", "tool.grade",
+		"tool.confidence", "tool.idempotent", "tool.risk", "tool.approval",
+	}
 }
 
 // raisedAt returns the first labels and requirements of the session, so many as

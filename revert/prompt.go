@@ -43,7 +43,7 @@ func (r Recorder) begin(ctx context.Context, txn string, late bool, p *Prompt) (
 		begun.Prompt = &record.Prompt{Client: p.Client, ID: p.ID}
 	}
 	if p != nil && p.Text != "" {
-		w.Records = append(w.Records, CallRecord{Call: record.PromptID(r.host), Body: &record.Prompted{Text: p.Text}})
+		w.Records = append(w.Records, CallRecord{Call: host.NewID(r.host, "p_"), Body: &record.Prompted{Text: p.Text}})
 	}
 	// No barrier: the first durable record of the transaction includes it.
 	return r, r.Write(ctx, w)

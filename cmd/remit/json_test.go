@@ -120,6 +120,8 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{"--from", "flow", p.script + ".policy"}}
 	case "remit policy check":
 		return [][]string{{policy}, {filepath.Join("testdata", "nosuch")}}
+	case "remit policy backtest":
+		return [][]string{{"--policy", policy}}
 	case "remit policy eval":
 		return [][]string{{"--input", p.input}}
 	case "remit feedback":
@@ -190,7 +192,7 @@ func TestJSONEverywhere(t *testing.T) {
 			return // it runs until it is ended: TestServeHTTP reads what it writes
 		}
 		p := shared
-		if !slices.Contains([]string{"log", "show", "tools", "check", "eval", "schema", "doctor", "version", "fsck", "diff"}, cmd.Name()) {
+		if !slices.Contains([]string{"log", "show", "tools", "check", "eval", "schema", "doctor", "version", "fsck", "diff", "backtest"}, cmd.Name()) {
 			p = newJSONPlace(t) // it changes something
 		}
 		path := strings.Fields(cmd.CommandPath())[1:]

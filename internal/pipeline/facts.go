@@ -53,7 +53,7 @@ func (a *admitted) facts() *record.Facts {
 		Time: a.seen.time, Calls: a.seen.txn.Calls, Depth: a.seen.txn.Depth, Labels: len(a.seen.labels), Requires: len(a.seen.requires),
 	}
 	if a.batch.Count > 1 {
-		f.Batch = &record.Batch{Index: a.batch.Index, Count: a.batch.Count}
+		f.BatchIndex, f.BatchCount = a.batch.Index, a.batch.Count
 	}
 	// The script repeats the input, so it must not say what that hides.
 	if a.script != nil && bytes.Equal(a.redaction.shownInput(), a.input) {

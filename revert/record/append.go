@@ -61,14 +61,16 @@ func (w *bodyWriter) started(s *Started) {
 	w.close()
 }
 
-// facts writes the facts of a single call without a script, as most are.
+// facts writes the facts of a call without a script, as most are.
 func (w *bodyWriter) facts(f *Facts) {
 	if f == nil {
 		return
 	}
-	w.plain = w.plain && f.Batch == nil && f.Script == nil
+	w.plain = w.plain && f.Script == nil
 	w.name("facts")
 	w.open()
+	w.some("batch_count", f.BatchCount)
+	w.some("batch_index", f.BatchIndex)
 	w.number("calls", f.Calls)
 	w.some("depth", f.Depth)
 	w.some("labels", f.Labels)

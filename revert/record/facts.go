@@ -14,18 +14,13 @@ type Facts struct {
 	Calls int       `json:"calls"` // input.txn.calls
 	Depth int       `json:"depth,omitempty"`
 	// Labels and Requires count the labels and requirements of the session.
-	Labels   int    `json:"labels,omitempty"`
-	Requires int    `json:"requires,omitempty"`
-	Batch    *Batch `json:"batch,omitempty"` // absent: a single call
+	Labels     int `json:"labels,omitempty"`
+	Requires   int `json:"requires,omitempty"`
+	BatchIndex int `json:"batch_index,omitempty"`
+	BatchCount int `json:"batch_count,omitempty"` // absent: a single call
 	// Script is input.call.script. It is absent if the call runs no script, or
 	// if Input is redacted.
 	Script json.RawMessage `json:"script,omitempty"`
-}
-
-// Batch is the position of a call in its batch.
-type Batch struct {
-	Index int `json:"index"`
-	Count int `json:"count"`
 }
 
 // Order places a decision among those of its session, so that a reader of the

@@ -1,11 +1,5 @@
 package record
 
-import (
-	"time"
-
-	"github.com/remit-dev/remit/internal/host"
-)
-
 // Begun begins a transaction.
 type Begun struct {
 	Owner   string   `json:"owner"`
@@ -28,15 +22,6 @@ type Prompt struct {
 // Its header names the record itself, and no call.
 type Prompted struct {
 	Text string `json:"text"`
-}
-
-// PromptID returns a new ID for the record of a prompt's words.
-func PromptID(h interface {
-	Now() time.Time
-	Random(p []byte)
-},
-) string {
-	return host.NewID(h, "p_")
 }
 
 // Adopted gives an abandoned transaction a new owner.

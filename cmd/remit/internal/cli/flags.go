@@ -42,6 +42,11 @@ func AddRetentionFlags(cmd *cobra.Command, keep *revert.Retention, when string) 
 	cmd.Flags().Var((*numberFlag)(&keep.KeepLast), "keep-last", when+"always keep the newest `N` ended transactions")
 }
 
+// AddAgeFlag adds a flag of an age.
+func AddAgeFlag(cmd *cobra.Command, to *time.Duration, name, usage string) {
+	cmd.Flags().Var((*ageFlag)(to), name, usage)
+}
+
 // ageFlag is the flag of an age: a Go duration, or a number of days such as
 // 30d.
 type ageFlag time.Duration
