@@ -77,8 +77,7 @@ func (s *Server) Handle(ctx context.Context, c Client, e Event, project string) 
 	case AfterTool:
 		return one.after(ctx, e)
 	case PromptEnds:
-		err = one.promptEnds(ctx)
-		one.quiet(e.Quiet)
+		err = one.clientEnds(ctx, e.Quiet)
 	case SessionEnds:
 		err = one.sessionEnds(ctx)
 		s.drop(one)
