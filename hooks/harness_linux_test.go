@@ -74,8 +74,16 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
 	)
 	require.NoError(t, err)
-	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: confined, Session: func(ctx context.Context, client, _ string) (*agent.Session, error) {
-		return d.rt.Session(ctx, perm.Principal{ID: client})
+	tokens := map[string]string{}
+	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: confined, Session: func(ctx context.Context, client, id string) (*agent.Session, error) {
+		if token, known := tokens[client+id]; known {
+			return d.rt.ResumeSession(ctx, token)
+		}
+		s, err := d.rt.Session(ctx, perm.Principal{ID: client})
+		if err == nil {
+			tokens[client+id] = s.Token()
+		}
+		return s, err
 	}, Gone: func() bool { return d.gone }}
 	d.srv = hooks.New("remit", func(err error) { t.Error(err) }, func(context.Context, string) (*hooks.Workspace, error) {
 		d.gone, d.opens = false, d.opens+1

@@ -131,7 +131,9 @@ func (one *session) begin(ctx context.Context, e Event, project string) {
 	if one.space, one.failed = one.server.open(ctx, resolved(dir)); one.failed != nil {
 		return
 	}
-	one.agent, one.failed = one.space.Session(ctx, one.client.Name, one.id)
+	if one.agent, one.failed = one.space.Session(ctx, one.client.Name, one.id); one.failed == nil {
+		one.failed = one.recall(ctx)
+	}
 }
 
 func (s *Server) drop(one *session) {
