@@ -40,6 +40,9 @@ func (g *guarded) state() string { return filepath.Join(g.base, "state") }
 // send gives a hook its standard input.
 func (g *guarded) send(client, in string) reply {
 	cmd := exec.Command(g.program, "hook", client)
+	if g.apart { // the client is this shell, not the test
+		cmd = exec.Command("bash", "-c", `"$0" hook "$1"; exit $?`, g.program, client)
+	}
 	cmd.Dir, cmd.Env, cmd.Stdin = g.base, g.env(), strings.NewReader(in)
 	var out, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failed
@@ -214,6 +217,25 @@ func TestDaemonMeetsTrouble(t *testing.T) {
 		out, code = g.remit("redo", "p")
 		require.Zero(t, code, out)
 		g.same(done)
+	})
+	t.Run("undo after a kill in an observed call", func(t *testing.T) {
+		fresh(t)
+		g.allows(t)
+		was := g.tree()
+		g.apart = true
+		defer func() { g.apart = false }()
+		require.True(t, g.writes("claude-code", "s", "p", "a").allows())
+		a := g.event("claude-code", "s", "p", "PreToolUse", "Bash", "u", object{"command": ": observed"})
+		require.True(t, a.allows(), "%+v", a)
+		require.NotContains(t, a.out, "updatedInput")
+		write(t, filepath.Join(g.dir, "b"), "x")
+		g.kill()
+		out, _ := g.remit("undo", "p")
+		for _, d := range g.differences(was) {
+			require.Contains(t, out, d.Path)
+		}
+		require.NoFileExists(t, filepath.Join(g.dir, "a"), out)
+		require.Contains(t, out, "client_shell_observed")
 	})
 	t.Run("the folder is deleted", func(t *testing.T) {
 		fresh(t)

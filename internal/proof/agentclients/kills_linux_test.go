@@ -60,9 +60,7 @@ func TestKilledAgents(t *testing.T) {
 	for _, c := range agentclients.Clients() {
 		t.Run(c.Name, func(t *testing.T) {
 			g := newGuarded(t, c.Install(t))
-			rules := filepath.Join(g.home, ".config", "remit", "coding-agent")
-			require.NoError(t, os.MkdirAll(rules, 0o700))
-			write(t, filepath.Join(rules, "rules.rego"), killRules)
+			g.allows(t)
 			g.files()
 			span := g.unkilled()
 			k := kills{guarded: g, span: span}
@@ -84,6 +82,14 @@ func TestKilledAgents(t *testing.T) {
 				c.Name, span.Round(time.Millisecond), killRounds(c.Name), k.midst, k.exact, k.times, k.named, k.wrong)
 		})
 	}
+}
+
+// allows writes the rules of the test in place of the pack, until its end.
+func (g *guarded) allows(t *testing.T) {
+	rules := filepath.Join(g.home, ".config", "remit", "coding-agent")
+	require.NoError(t, os.MkdirAll(rules, 0o700))
+	write(t, filepath.Join(rules, "rules.rego"), killRules)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(rules)) })
 }
 
 // kills counts what rounds showed.

@@ -22,6 +22,7 @@ type guarded struct {
 	base    string
 	home    string
 	dir     string
+	apart   bool // the events come from a client that has ended
 }
 
 // newGuarded builds remit and connects it to a client.
