@@ -132,7 +132,7 @@ func (one *session) begin(ctx context.Context, e Event, project string) {
 		return
 	}
 	if one.agent, one.failed = one.space.Session(ctx, one.client.Name, one.id); one.failed == nil {
-		one.failed = one.recall(ctx)
+		one.failed = one.recall(ctx, e)
 	}
 }
 
