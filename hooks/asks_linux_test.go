@@ -101,3 +101,39 @@ func TestAskInAModeWithoutQuestions(t *testing.T) {
 		})
 	}
 }
+
+// An approval counts also if the client ended before it: a client can run a
+// process for each prompt.
+func TestApprovalAfterTheEndOfTheClient(t *testing.T) {
+	for name, use := range map[string]func(c *coder) did{
+		"asked before": func(c *coder) did { return c.edits("apply_patch", ".mcp.json", "{}") },
+		"asked after":  func(c *coder) did { return c.runs("echo {} > .mcp.json") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newProject(t, true, "")
+			c := d.coder("codex", "s")
+			made := filepath.Join(d.dir, ".mcp.json")
+			ends := func() {
+				c.stops()
+				require.NoError(t, d.srv.End(t.Context(), "codex", "s"))
+			}
+			call := ""
+			for range 2 { // what asks after it ran waits alone when it is repeated
+				c.says("make it")
+				one := use(c)
+				require.NoFileExists(t, made)
+				call = regexp.MustCompile(`c_[a-z0-9]+`).FindString(one.before.Reason + one.out)
+				require.NotEmpty(t, call)
+				ends()
+			}
+			require.NoError(t, d.rt.Answer(t.Context(), answered(t, d, call)))
+			c.says("go on")
+			one := use(c)
+			require.FileExists(t, made, "%+v", one)
+			require.NoError(t, os.Remove(made))
+			require.NotEqual(t, did{}, use(c))
+			require.NoFileExists(t, made, "an approval is used once")
+			ends()
+		})
+	}
+}

@@ -22,9 +22,10 @@ type call struct {
 	input   json.RawMessage
 	kind    toolKind
 	use     use
-	behind  bool // a sandboxed command in the background
-	alone   bool // in a transaction of its own
-	number  int  // of the session's uses
+	name    string // of the tool
+	behind  bool   // a sandboxed command in the background
+	alone   bool   // in a transaction of its own
+	number  int    // of the session's uses
 	txn     *agent.Txn
 	cancel  context.CancelCauseFunc
 	token   string // names a sandboxed command to remit exec
@@ -33,6 +34,7 @@ type call struct {
 	ended  chan report   // how the client's tool ended; one element
 	attach chan *Command // the process that shows a sandboxed command; one element
 	done   chan struct{} // closed when the call has its outcome
+	over   bool          // after done; the session's mu guards it
 
 	shown    *Command // of a sandboxed command; set before done
 	attached atomic.Bool
@@ -100,15 +102,6 @@ func (c *call) begun() bool {
 func (c *call) fits(in json.RawMessage) bool {
 	command := newInput(in, "", "").text("command", "cmd")
 	return bytes.Equal(in, c.input) || c.token != "" && strings.Contains(command, " --call "+c.token+" ")
-}
-
-// runsOn reports whether the client let a sandboxed command go on in the
-// background.
-func (c *call) runsOn(e Event) bool {
-	var out struct {
-		Task string `json:"backgroundTaskId"`
-	}
-	return c.attached.Load() && json.Unmarshal(e.Output, &out) == nil && out.Task != ""
 }
 
 // end tells the call how the client's tool ended. Only the first report counts.

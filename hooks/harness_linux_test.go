@@ -40,6 +40,11 @@ type project struct {
 	srv   *hooks.Server
 	gone  bool // the folder is another one; the next opening finds it
 	opens int
+
+	engine   perm.Engine
+	confined bool
+	journal  *sqlite.Journal
+	tokens   map[string]string // of sessions
 }
 
 // newProject opens a server for a new folder. rules are added to the pack.
@@ -61,7 +66,21 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	}
 	engine, err := rego.New(rego.Options{Sources: sources, Timeout: time.Minute})
 	require.NoError(t, err)
-	j, err := sqlite.Open(t.Context(), d.state)
+	d.engine, d.confined, d.tokens = engine, confined, map[string]string{}
+	d.open()
+	t.Cleanup(func() {
+		require.NoError(t, d.srv.Close(context.Background()))
+		d.dies()
+	})
+	return d
+}
+
+// open opens the server, as a resident process does when it starts.
+func (d *project) open() {
+	t := d.t
+	t.Helper()
+	var err error
+	d.journal, err = sqlite.Open(t.Context(), d.state)
 	require.NoError(t, err)
 	programs, err := process.New(process.Config{Scratch: filepath.Join(d.state, "scratch")})
 	require.NoError(t, err)
@@ -70,23 +89,41 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(d.state, "kept")})
 	require.NoError(t, err)
 	d.rt, err = agent.New(
-		agent.Root("workspace", d.dir), agent.Policy(engine), agent.Journal(j), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.Root("workspace", d.dir), agent.Policy(d.engine), agent.Journal(d.journal), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
 	)
 	require.NoError(t, err)
-	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: confined, Session: func(ctx context.Context, client, _ string) (*agent.Session, error) {
-		return d.rt.Session(ctx, perm.Principal{ID: client})
-	}, Gone: func() bool { return d.gone }}
+	rec, err := d.rt.Recover(t.Context())
+	require.NoError(t, err)
+	for _, id := range rec.Abandoned {
+		tx, err := d.rt.ResumeTxn(t.Context(), id)
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit(t.Context()))
+	}
+	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: d.confined, Session: d.sessionOf, Gone: func() bool { return d.gone }}
 	d.srv = hooks.New("remit", func(err error) { t.Error(err) }, func(context.Context, string) (*hooks.Workspace, error) {
 		d.gone, d.opens = false, d.opens+1
 		return space, nil
 	})
-	t.Cleanup(func() {
-		require.NoError(t, d.srv.Close(context.Background()))
-		require.NoError(t, d.rt.Close())
-		require.NoError(t, j.Close())
-	})
-	return d
+}
+
+// sessionOf opens or continues the session of a client's session.
+func (d *project) sessionOf(ctx context.Context, client, id string) (*agent.Session, error) {
+	if token, known := d.tokens[client+id]; known {
+		return d.rt.ResumeSession(ctx, token)
+	}
+	s, err := d.rt.Session(ctx, perm.Principal{ID: client})
+	if err == nil {
+		d.tokens[client+id] = s.Token()
+	}
+	return s, err
+}
+
+// dies ends the server and leaves its transactions open.
+func (d *project) dies() {
+	d.t.Helper()
+	require.NoError(d.t, d.rt.Close())
+	require.NoError(d.t, d.journal.Close())
 }
 
 // write writes a file of the project, as a person does.

@@ -77,8 +77,7 @@ func (s *Server) Handle(ctx context.Context, c Client, e Event, project string) 
 	case AfterTool:
 		return one.after(ctx, e)
 	case PromptEnds:
-		err = one.promptEnds(ctx)
-		one.quiet(e.Quiet)
+		err = one.clientEnds(ctx, e.Quiet)
 	case SessionEnds:
 		err = one.sessionEnds(ctx)
 		s.drop(one)
@@ -132,7 +131,9 @@ func (one *session) begin(ctx context.Context, e Event, project string) {
 	if one.space, one.failed = one.server.open(ctx, resolved(dir)); one.failed != nil {
 		return
 	}
-	one.agent, one.failed = one.space.Session(ctx, one.client.Name, one.id)
+	if one.agent, one.failed = one.space.Session(ctx, one.client.Name, one.id); one.failed == nil {
+		one.failed = one.recall(ctx, e)
+	}
 }
 
 func (s *Server) drop(one *session) {

@@ -32,9 +32,9 @@ type session struct {
 	prompt  prompt
 	txn     *agent.Txn         // of the prompt; nil: no call yet
 	open    map[string]*call   // uses that the client works on
-	behind  map[*call]bool     // sandboxed commands in the background
+	behind  map[*call]bool     // sandboxed commands that run on
 	uses    int                // number of uses so far
-	leftOn  bool               // an observed command may run on in the background
+	leftOn  bool               // an observed command may run on
 	waiting map[string]waiting // calls that wait for an approval, by tool and arguments
 	asked   map[string]bool    // what waited in a transaction that is committed: nobody can approve that any more
 }
@@ -43,12 +43,6 @@ type session struct {
 type prompt struct {
 	id, text string
 	given    bool // the ID is the client's
-}
-
-// waiting is a call that waits for an approval, alone in its transaction.
-type waiting struct {
-	txn  *agent.Txn
-	call string
 }
 
 // prompts begins a prompt. What is left of the one before ends. A client can
@@ -60,6 +54,7 @@ func (one *session) prompts(ctx context.Context, e Event) error {
 	if again {
 		return nil
 	}
+	one.goOn()
 	err := one.promptEnds(ctx)
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -104,33 +99,9 @@ func (one *session) promptEnds(ctx context.Context) error {
 	return nil
 }
 
-// quiet notes that nothing runs in the background any more.
-func (one *session) quiet(is bool) {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	one.leftOn = one.leftOn && !is
-}
-
-// late records what an observed command in the background changed since.
-func (one *session) late(ctx context.Context) {
-	one.mu.Lock()
-	left := one.leftOn
-	one.mu.Unlock()
-	if !left {
-		return
-	}
-	tx, err := one.transaction(ctx, "")
-	if err != nil {
-		return
-	}
-	c := newCall(one, Event{}, use{})
-	run := context.WithValue(context.WithoutCancel(ctx), callKey{}, c)
-	// If the policy does not let it run, the changes belong to no call.
-	_, _ = tx.Invoke(run, lateName, tool.Args{"client": one.client.Name, "tool": "background"})
-}
-
-// sessionEnds ends the prompt and the commands in the background.
+// sessionEnds ends the prompt and the sandboxed commands that run.
 func (one *session) sessionEnds(ctx context.Context) error {
+	one.goOn()
 	one.mu.Lock()
 	for c := range one.behind {
 		c.cancel(errSessionEnds)
@@ -259,6 +230,9 @@ func (one *session) answer(c *call, e Event, name string) Answer {
 			return Answer{Verdict: Deny, Reason: refusal(c.out)}
 		}
 	}
+	if c.use.background {
+		one.goesOn(c)
+	}
 	a := Answer{Verdict: Allow, Reason: "allowed by remit"}
 	if c.waits {
 		a = Answer{Verdict: Ask, Reason: reasons(c)}
@@ -287,7 +261,7 @@ func refusal(out tool.Outcome) string {
 
 // start runs the call. It returns once the call is known to this session.
 func (one *session) start(ctx context.Context, c *call, e Event, name string, effect perm.Effect) error {
-	c.behind = c.use.background && name == shellName
+	c.name, c.behind = name, c.use.background && name == shellName
 	one.mu.Lock()
 	c.alone = effect == perm.Ask || c.behind || one.asked[c.use.digest(name)]
 	one.mu.Unlock()
@@ -304,7 +278,6 @@ func (one *session) start(ctx context.Context, c *call, e Event, name string, ef
 	if one.open[c.key()] = c; c.behind {
 		one.behind[c] = true
 	}
-	one.leftOn = one.leftOn || c.use.background && !c.behind
 	one.mu.Unlock()
 	go func() {
 		defer one.forget(c)
@@ -389,10 +362,7 @@ func (one *session) after(ctx context.Context, e Event) Answer {
 	if c.behind {
 		return Answer{} // the client reports that it started
 	}
-	if c.runsOn(e) { // a command that took too long goes on in the background
-		one.mu.Lock()
-		one.behind[c] = true
-		one.mu.Unlock()
+	if goesOn(e) && one.goesOn(c) { // a command that took too long
 		return Answer{}
 	}
 	c.end(report{Output: e.Output, Failed: e.Failed})
@@ -441,6 +411,7 @@ func (c *call) key() string {
 func (one *session) forget(c *call) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
+	c.over = true
 	if delete(one.behind, c); !c.begun() && one.open[c.key()] == c { // the client does not run its tool, and reports no end
 		delete(one.open, c.key())
 	}
@@ -452,7 +423,7 @@ func (u use) digest(name string) string {
 	if err != nil {
 		return ""
 	}
-	return string(canon.Sum("remit/hooks/call", []byte(name), raw))
+	return digestOf(name, raw)
 }
 
 // tools returns the tools that can run a use, the preferred one first.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -69,7 +70,7 @@ func runClaude(t *testing.T, p *place, s Session) (all []Outcome) {
 	all[len(all)-1].Output += string(rest)
 	code := exitCode(t, cmd.Wait())
 	for i := range all {
-		all[i].Code = code
+		all[i].Code, all[i].CPU = code, computed(cmd)
 	}
 	return all
 }
@@ -88,6 +89,11 @@ func untilResult(lines *bufio.Reader) (said string, more bool) {
 			return all.String(), true
 		}
 	}
+}
+
+// computed returns the processor time of a command that has ended.
+func computed(cmd *exec.Cmd) time.Duration {
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
 func exitCode(t *testing.T, err error) int {

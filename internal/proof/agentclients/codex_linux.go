@@ -75,7 +75,7 @@ func (p *place) once(t *testing.T, dir string, args ...string) Outcome {
 	var said bytes.Buffer
 	cmd.Stdout = &said
 	err = cmd.Run()
-	return Outcome{Output: said.String(), Code: exitCode(t, err)}
+	return Outcome{Output: said.String(), Code: exitCode(t, err), CPU: computed(cmd)}
 }
 
 // TrustCodexHooks makes Codex trust the hooks of a home, as a person does with

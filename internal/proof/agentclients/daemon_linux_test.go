@@ -40,6 +40,9 @@ func (g *guarded) state() string { return filepath.Join(g.base, "state") }
 // send gives a hook its standard input.
 func (g *guarded) send(client, in string) reply {
 	cmd := exec.Command(g.program, "hook", client)
+	if g.apart { // the client is this shell, not the test
+		cmd = exec.Command("bash", "-c", `"$0" hook "$1"; exit $?`, g.program, client)
+	}
 	cmd.Dir, cmd.Env, cmd.Stdin = g.base, g.env(), strings.NewReader(in)
 	var out, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failed
@@ -194,24 +197,45 @@ func TestDaemonMeetsTrouble(t *testing.T) {
 		g.same(was)
 		require.FileExists(t, filepath.Join(other.dir, "c"))
 	})
-	t.Run("redo of a prompt with a call that waits", func(t *testing.T) {
+	t.Run("undo and redo of a prompt with a call that waits", func(t *testing.T) {
 		fresh(t)
 		was := g.tree()
-		waits := g.event("codex", "s", "p", "PreToolUse", "apply_patch", "u", object{"command": "*** Begin Patch\n*** Add File: .mcp.json\n+x\n*** End Patch\n"})
-		require.Contains(t, waits.out, "waits for approval")
 		write(t, filepath.Join(g.dir, "a"), "")
 		in := object{"command": "*** Begin Patch\n*** Update File: a\n+x\n*** End Patch\n"}
 		g.event("codex", "s", "p", "PreToolUse", "apply_patch", "v", in)
 		write(t, filepath.Join(g.dir, "a"), "x\n")
 		g.event("codex", "s", "p", "PostToolUse", "apply_patch", "v", in)
+		waits := g.event("codex", "s", "p", "PreToolUse", "apply_patch", "u", object{"command": "*** Begin Patch\n*** Add File: .mcp.json\n+x\n*** End Patch\n"})
+		require.Contains(t, waits.out, "a person must approve it")
 		g.event("codex", "s", "p", "Stop", "", "", object{})
 		done := g.tree()
-		out, _ := g.remit("undo", "p")
+		out, code := g.remit("undo", "p")
 		require.NotEmpty(t, treecheck.Compare(was, done))
 		require.NotEmpty(t, treecheck.Compare(done, g.tree()), out)
-		out, code := g.remit("redo", "p")
+		require.Zero(t, code, out)
+		require.Contains(t, out, "it waits for approval")
+		out, code = g.remit("redo", "p")
 		require.Zero(t, code, out)
 		g.same(done)
+	})
+	t.Run("undo after a kill in an observed call", func(t *testing.T) {
+		fresh(t)
+		g.allows(t)
+		was := g.tree()
+		g.apart = true
+		defer func() { g.apart = false }()
+		require.True(t, g.writes("claude-code", "s", "p", "a").allows())
+		a := g.event("claude-code", "s", "p", "PreToolUse", "Bash", "u", object{"command": ": observed"})
+		require.True(t, a.allows(), "%+v", a)
+		require.NotContains(t, a.out, "updatedInput")
+		write(t, filepath.Join(g.dir, "b"), "x")
+		g.kill()
+		out, _ := g.remit("undo", "p")
+		for _, d := range g.differences(was) {
+			require.Contains(t, out, d.Path)
+		}
+		require.NoFileExists(t, filepath.Join(g.dir, "a"), out)
+		require.Contains(t, out, "client_shell_observed")
 	})
 	t.Run("the folder is deleted", func(t *testing.T) {
 		fresh(t)

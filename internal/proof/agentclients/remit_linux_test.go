@@ -22,6 +22,9 @@ type guarded struct {
 	base    string
 	home    string
 	dir     string
+	apart   bool // the events come from a client that has ended
+
+	terminal *agentclients.Terminal // of the person, if the test opens one
 }
 
 // newGuarded builds remit and connects it to a client.
@@ -44,11 +47,17 @@ func newGuarded(t *testing.T, c agentclients.Client) *guarded {
 // remit runs the command as the person, and returns its output.
 func (g *guarded) remit(args ...string) (string, int) {
 	g.t.Helper()
+	cmd := g.command(args...)
+	out, _ := cmd.CombinedOutput()
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// command is the command as the person runs it.
+func (g *guarded) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(g.program, args...)
 	cmd.Dir = g.dir
 	cmd.Env = append(os.Environ(), "HOME="+g.home, "XDG_STATE_HOME="+filepath.Join(g.base, "state"), "XDG_CONFIG_HOME=")
-	out, _ := cmd.CombinedOutput()
-	return string(out), cmd.ProcessState.ExitCode()
+	return cmd
 }
 
 // run lets the client work on prompts.

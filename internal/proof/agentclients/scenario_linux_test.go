@@ -17,7 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type turn = fakemodel.Turn
+type (
+	turn     = fakemodel.Turn
+	exchange = fakemodel.Exchange
+)
 
 var update = flag.Bool("update", false, "write the samples")
 

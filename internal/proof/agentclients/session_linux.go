@@ -63,6 +63,10 @@ type Outcome struct {
 	// Code is the exit code of the agent's process. Agents that run several
 	// prompts in one process have the same for each. 128 and a signal: killed.
 	Code int
+	// CPU is the time that the agent's process computed, with the processes
+	// that it waited for. Agents that run several prompts in one process have
+	// the same for each.
+	CPU time.Duration
 }
 
 // Transcript is what came of a session.

@@ -246,7 +246,7 @@ func programWork() []piece {
 func otherWork() []piece {
 	return []piece{
 		alone("fail after a change", "test -e half", sh("echo half > half; rm a.txt; exit 7")),
-		alone("a command that hangs", "", within(2, "echo started > hang.txt; sleep 300; echo ended > hang.txt")).runsOn("hang.txt"),
+		alone("a command that hangs", "", within(2, "echo started > hang.txt; sleep 20; echo ended > hang.txt")).runsOn("hang.txt"),
 		alone("long output", "test -e long.txt", sh("seq 200000 | tee long.txt")),
 		alone("a background server", "", behind("echo serving > server.txt; exec python3 -m http.server 8099 --bind 127.0.0.1"), sh("sleep 1; echo after > after.txt")).runsOn("server.txt"),
 		alone("read and search", "", reads("hard"), searches("changed"), sh("ls -la; cat prog.c; wc -l long.txt")),

@@ -16,6 +16,8 @@ import (
 type Turn struct {
 	Text  string
 	Calls []Call
+	// Before is called before a stand-in says the turn, if set.
+	Before func()
 }
 
 // Call is one call that the model requests.

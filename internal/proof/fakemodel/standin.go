@@ -142,7 +142,11 @@ func (s *StandIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := &reply{to: w, model: h.model, stream: streams(r, body)}
-	d.say(out, s.next(h), n)
+	t := s.next(h)
+	if t.Before != nil {
+		t.Before()
+	}
+	d.say(out, t, n)
 }
 
 func streams(r *http.Request, body []byte) bool {

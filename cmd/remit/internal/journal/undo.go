@@ -60,9 +60,13 @@ func (u undoTarget) parts(ctx context.Context, rt *agent.Runtime, revertPart fun
 	switch {
 	case !u.last:
 		ids, err := ResolveTxns(ctx, rt.Journal(), u.id)
+		var over []passedOver
+		if err == nil && len(ids) > 1 {
+			ids, over, err = endedFirst(ctx, rt, ids)
+		}
 		for _, id := range ids {
 			if err == nil {
-				err = revertPart(part{id: id, resources: u.files})
+				err, over = revertPart(part{id: id, resources: u.files, over: over}), nil
 			}
 		}
 		return err
@@ -86,6 +90,37 @@ func (u undoTarget) parts(ctx context.Context, rt *agent.Runtime, revertPart fun
 		}
 	}
 	return nil
+}
+
+// endedFirst sorts the transactions of a prompt: those that a running process
+// still follows come last, because a revert of them fails. It leaves out calls
+// that only wait for an approval, unless there is nothing else.
+func endedFirst(ctx context.Context, rt *agent.Runtime, ids []string) (ended []string, over []passedOver, err error) {
+	var follows, waits []string
+	for _, id := range ids {
+		t, err := rt.Load(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		alive := false
+		if t.End == "" {
+			if alive, err = rt.Journal().Alive(ctx, t.Owner); err != nil {
+				return nil, nil, err
+			}
+		}
+		switch pending := func(c *revert.Call) bool { return c.Phase == revert.PhasePending }; {
+		case t.End == "" && len(t.Calls) > 0 && !slices.ContainsFunc(t.Calls, func(c *revert.Call) bool { return !pending(c) }):
+			waits, over = append(waits, id), append(over, passedOverCalls(t)...)
+		case alive:
+			follows = append(follows, id)
+		default:
+			ended = append(ended, id)
+		}
+	}
+	if len(ended)+len(follows) == 0 {
+		return waits, nil, nil
+	}
+	return append(ended, follows...), over, nil
 }
 
 // ofPrompt returns a transaction and the others of its prompt that can be

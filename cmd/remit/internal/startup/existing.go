@@ -9,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
+	"github.com/remit-dev/remit/hooks"
 )
 
 // WithRuntime calls fn with a runtime for recorded calls. Its roots are those
@@ -32,6 +33,7 @@ func WithRuntime(ctx context.Context, a *cli.App, p *state.Workspace, fn func(rt
 	if err != nil {
 		return err
 	}
+	opts = append(opts, agent.Tools(hooks.Tools()...)) // a killed resident process leaves calls of them, which only they settle
 	rt, err := New(a, j, slices.Concat(opts, databases, mirrored)...)
 	if err != nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: "remit cannot start", Why: err.Error()}
