@@ -20,6 +20,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/hooks"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/proof/treecheck"
 	_ "github.com/remit-dev/remit/internal/sandbox/first" // the test binary is its own shim
 	"github.com/remit-dev/remit/perm"
@@ -40,6 +41,12 @@ type project struct {
 	srv   *hooks.Server
 	gone  bool // the folder is another one; the next opening finds it
 	opens int
+
+	engine   perm.Engine
+	host     *lateHost
+	confined bool
+	journal  journal.Journal
+	tokens   map[string]string // of the sessions
 }
 
 // newProject opens a server for a new folder. rules are added to the pack.
@@ -61,7 +68,22 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	}
 	engine, err := rego.New(rego.Options{Sources: sources, Timeout: time.Minute})
 	require.NoError(t, err)
-	j, err := sqlite.Open(t.Context(), d.state)
+	d.engine, d.confined, d.tokens = engine, confined, map[string]string{}
+	d.host = &lateHost{Host: host.Real()}
+	d.open()
+	t.Cleanup(func() {
+		require.NoError(t, d.srv.Close(context.Background()))
+		d.dies()
+	})
+	return d
+}
+
+// open starts a resident process.
+func (d *project) open() {
+	d.t.Helper()
+	t := d.t
+	var err error
+	d.journal, err = sqlite.Open(t.Context(), d.state)
 	require.NoError(t, err)
 	programs, err := process.New(process.Config{Scratch: filepath.Join(d.state, "scratch")})
 	require.NoError(t, err)
@@ -70,23 +92,44 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(d.state, "kept")})
 	require.NoError(t, err)
 	d.rt, err = agent.New(
-		agent.Root("workspace", d.dir), agent.Policy(engine), agent.Journal(j), agent.Log(slog.New(slog.DiscardHandler)),
-		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
+		agent.Root("workspace", d.dir), agent.Policy(d.engine), agent.Journal(d.journal), agent.Log(slog.New(slog.DiscardHandler)),
+		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(), agent.Host(d.host),
 	)
 	require.NoError(t, err)
-	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: confined, Session: func(ctx context.Context, client, _ string) (*agent.Session, error) {
-		return d.rt.Session(ctx, perm.Principal{ID: client})
-	}, Gone: func() bool { return d.gone }}
+	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: d.confined, Session: d.agentSession, Gone: func() bool { return d.gone }}
+	_, err = space.Recover(t.Context(), d.host.Now())
+	require.NoError(t, err)
 	d.srv = hooks.New("remit", func(err error) { t.Error(err) }, func(context.Context, string) (*hooks.Workspace, error) {
 		d.gone, d.opens = false, d.opens+1
 		return space, nil
 	})
-	t.Cleanup(func() {
-		require.NoError(t, d.srv.Close(context.Background()))
-		require.NoError(t, d.rt.Close())
-		require.NoError(t, j.Close())
-	})
-	return d
+}
+
+// agentSession opens the session of a client's session, or continues it in
+// another process.
+func (d *project) agentSession(ctx context.Context, client, id string) (*agent.Session, error) {
+	if token := d.tokens[client+id]; token != "" {
+		return d.rt.ResumeSession(ctx, token)
+	}
+	s, err := d.rt.Session(ctx, perm.Principal{ID: client})
+	if err == nil {
+		d.tokens[client+id] = s.Token()
+	}
+	return s, err
+}
+
+// dies ends the process without the end of its sessions.
+func (d *project) dies() {
+	d.t.Helper()
+	require.NoError(d.t, d.rt.Close())
+	require.NoError(d.t, d.journal.Close())
+}
+
+// restarts kills the resident process and starts another one.
+func (d *project) restarts() {
+	d.t.Helper()
+	d.dies()
+	d.open()
 }
 
 // write writes a file of the project, as a person does.
@@ -131,6 +174,7 @@ type coder struct {
 	client  hooks.Client
 	session string
 	agent   string   // the sub-agent that acts
+	mode    string   // of permissions
 	stdin   *os.File // of the next sandboxed command; nil: empty
 	prompt  int
 	uses    int
@@ -156,6 +200,9 @@ func (c *coder) event(name string, members map[string]any) (hooks.Event, hooks.A
 	all := map[string]any{"session_id": c.session, "cwd": c.dir, "hook_event_name": name, "prompt_id": fmt.Sprintf("p%d", c.prompt)}
 	if c.agent != "" {
 		all["agent_id"] = c.agent
+	}
+	if c.mode != "" {
+		all["permission_mode"] = c.mode
 	}
 	for k, v := range members {
 		all[k] = v

@@ -25,6 +25,9 @@ type Workspace struct {
 	// Default: never.
 	Gone func() bool
 
+	mu   sync.Mutex // never held across a wait
+	left []string   // transactions of an earlier process in which calls wait beside others
+
 	observing atomic.Int32 // observed uses that are at work
 }
 
@@ -132,7 +135,12 @@ func (one *session) begin(ctx context.Context, e Event, project string) {
 	if one.space, one.failed = one.server.open(ctx, resolved(dir)); one.failed != nil {
 		return
 	}
-	one.agent, one.failed = one.space.Session(ctx, one.client.Name, one.id)
+	if one.agent, one.failed = one.space.Session(ctx, one.client.Name, one.id); one.failed != nil {
+		return
+	}
+	if err := one.findWaiting(ctx, e); err != nil { // the calls ask anew
+		one.server.tell(fmt.Errorf("calls that wait for an approval could not be found: %w", err))
+	}
 }
 
 func (s *Server) drop(one *session) {

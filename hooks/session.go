@@ -45,12 +45,6 @@ type prompt struct {
 	given    bool // the ID is the client's
 }
 
-// waiting is a call that waits for an approval, alone in its transaction.
-type waiting struct {
-	txn  *agent.Txn
-	call string
-}
-
 // prompts begins a prompt. What is left of the one before ends. A client can
 // report the same prompt again, such as when its background work ended.
 func (one *session) prompts(ctx context.Context, e Event) error {
@@ -452,7 +446,7 @@ func (u use) digest(name string) string {
 	if err != nil {
 		return ""
 	}
-	return string(canon.Sum("remit/hooks/call", []byte(name), raw))
+	return callDigest(name, raw)
 }
 
 // tools returns the tools that can run a use, the preferred one first.

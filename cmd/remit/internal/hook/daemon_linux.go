@@ -40,7 +40,7 @@ func runDaemon(ctx context.Context, a *cli.App, readyFD int) (err error) {
 	if err != nil {
 		return err
 	}
-	srv := hooks.New(self, func(err error) { log.Warn("a prompt could not be committed", "error", err) }, d.workspace)
+	srv := hooks.New(self, func(err error) { log.Warn("a part of a session could not be finished or found", "error", err) }, d.workspace)
 	watch := newWatcher(srv, log, home)
 	go endIdle(ctx, stop, srv)
 	tellReady(readyFD, "ready")

@@ -140,7 +140,6 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 	if err != nil {
 		return nil, err
 	}
-	d.recover(ctx, rt)
 	was, err := os.Stat(dir)
 	if err != nil {
 		return nil, err
@@ -155,6 +154,7 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 			return err != nil || !os.SameFile(was, is)
 		},
 	}
+	d.recover(ctx, space)
 	return &openSpace{space, j, kept}, nil
 }
 
@@ -169,29 +169,15 @@ func (d *daemon) confines(ctx context.Context, dir string) bool {
 	return true
 }
 
-// recover settles the calls of an earlier resident process, and commits the
-// prompts that it left open: the person has seen what they did.
-func (d *daemon) recover(ctx context.Context, rt *agent.Runtime) {
-	rec, err := rt.Recover(ctx)
+// recover settles the calls of an earlier resident process.
+func (d *daemon) recover(ctx context.Context, space *hooks.Workspace) {
+	settled, err := space.Recover(ctx, d.app.Host.Now())
 	if err != nil {
-		d.log.Warn("calls that ended with their process could not be settled", "error", err)
+		d.log.Warn("a part of what an earlier process left could not be settled", "error", err)
 	}
-	for _, s := range rec.Settled {
+	for _, s := range settled {
 		d.log.Info("a call that ended with its process is settled", "call", s.Call, "as", s.Outcome)
 	}
-	for _, id := range rec.Abandoned {
-		if err := d.commit(ctx, rt, id); err != nil {
-			d.log.Warn("a prompt of an earlier process stays open", "transaction", id, "error", err)
-		}
-	}
-}
-
-func (d *daemon) commit(ctx context.Context, rt *agent.Runtime, id string) error {
-	tx, err := rt.ResumeTxn(ctx, id)
-	if err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
 }
 
 // session opens the session of a client's session, or continues it: its labels
