@@ -44,7 +44,7 @@ func runDaemon(ctx context.Context, a *cli.App, readyFD int) (err error) {
 	watch := newWatcher(srv, log, home)
 	go endIdle(ctx, stop, srv)
 	tellReady(readyFD, "ready")
-	err = (&service{app: a, srv: srv, watch: watch, log: log}).serve(ctx, l)
+	err = (&service{app: a, srv: srv, watch: watch, log: log, daemon: d}).serve(ctx, l)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	return errors.Join(err, srv.Close(end), d.close())

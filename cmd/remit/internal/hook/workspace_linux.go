@@ -24,7 +24,6 @@ import (
 	"github.com/remit-dev/remit/internal/hookclient"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
@@ -38,6 +37,8 @@ type daemon struct {
 	mu     sync.Mutex // held while a workspace opens: two of one folder must not
 	spaces map[string]*openSpace
 	gone   []*openSpace // whose folders were deleted or replaced
+
+	changed string // how the policy changed, until a person can read it
 }
 
 // openSpace is an open workspace with what Close closes.
@@ -70,33 +71,35 @@ func (d *daemon) workspace(ctx context.Context, dir string) (*hooks.Workspace, e
 	return opened.Workspace, nil
 }
 
-// policyOf returns the policy of coding agents: the user's folder, or the pack
-// with the user's file beside it.
+// policyOf returns the policy of coding agents. The caller holds mu.
 func (d *daemon) policyOf() (perm.Engine, error) {
-	paths := []string{policies.Prefix + "coding-agent"}
-	if config, err := os.UserConfigDir(); err == nil {
-		paths = userPolicy(filepath.Join(config, "remit"), paths)
+	now := policyfile.AgentPolicy{Paths: policyfile.AgentPaths(), Loaded: d.app.Host.Now()}
+	engine, err := policyfile.Load(now.Paths, false)
+	if err != nil {
+		return nil, err
 	}
-	return policyfile.Load(paths, false)
+	now.Revision = engine.Revision()
+	was, err := policyfile.LoadedAgentPolicy(d.home)
+	if err != nil {
+		d.log.Warn("it is unknown whether the policy of coding agents changed", "error", err)
+	}
+	if what := now.ChangedSince(was); what != "" {
+		d.log.Warn("the policy of coding agents changed", "change", what)
+		d.changed = what
+	}
+	if now.Revision == was.Revision {
+		return engine, nil
+	}
+	return engine, now.Save(d.home)
 }
 
-// userPolicy returns the policy that a folder of configuration holds: the
-// folder coding-agent in place of the pack, or the file coding-agent.rego
-// beside it. A file that cannot be examined counts, so that loading it fails.
-func userPolicy(config string, pack []string) []string {
-	instead := filepath.Join(config, "coding-agent")
-	if exists(instead) {
-		return []string{instead}
-	}
-	if beside := instead + ".rego"; exists(beside) {
-		return append(pack, beside)
-	}
-	return pack
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, os.ErrNotExist)
+// changedPolicy returns once how the policy changed since a process loaded it.
+func (d *daemon) changedPolicy() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	what := d.changed
+	d.changed = ""
+	return what
 }
 
 func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, err error) {
