@@ -38,7 +38,8 @@ type call struct {
 
 	shown    *Command // of a sandboxed command; set before done
 	attached atomic.Bool
-	code     int // its exit code
+	code     int      // its exit code
+	notices  []string // what the command met and may have hidden, for the model
 
 	started sync.Once
 	out     tool.Outcome // after done

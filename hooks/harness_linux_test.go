@@ -20,6 +20,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/hooks"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/proof/treecheck"
 	_ "github.com/remit-dev/remit/internal/sandbox/first" // the test binary is its own shim
 	"github.com/remit-dev/remit/perm"
@@ -42,9 +43,10 @@ type project struct {
 	opens int
 
 	engine   perm.Engine
+	host     *lateHost
 	confined bool
-	journal  *sqlite.Journal
-	tokens   map[string]string // of sessions
+	journal  journal.Journal
+	tokens   map[string]string // of the sessions
 }
 
 // newProject opens a server for a new folder. rules are added to the pack.
@@ -67,6 +69,7 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	engine, err := rego.New(rego.Options{Sources: sources, Timeout: time.Minute})
 	require.NoError(t, err)
 	d.engine, d.confined, d.tokens = engine, confined, map[string]string{}
+	d.host = &lateHost{Host: host.Real()}
 	d.open()
 	t.Cleanup(func() {
 		require.NoError(t, d.srv.Close(context.Background()))
@@ -75,10 +78,10 @@ func newProject(t *testing.T, confined bool, rules string) *project {
 	return d
 }
 
-// open opens the server, as a resident process does when it starts.
+// open starts a resident process.
 func (d *project) open() {
+	d.t.Helper()
 	t := d.t
-	t.Helper()
 	var err error
 	d.journal, err = sqlite.Open(t.Context(), d.state)
 	require.NoError(t, err)
@@ -90,26 +93,22 @@ func (d *project) open() {
 	require.NoError(t, err)
 	d.rt, err = agent.New(
 		agent.Root("workspace", d.dir), agent.Policy(d.engine), agent.Journal(d.journal), agent.Log(slog.New(slog.DiscardHandler)),
-		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
+		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(), agent.Host(d.host),
 	)
 	require.NoError(t, err)
-	rec, err := d.rt.Recover(t.Context())
+	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: d.confined, Session: d.agentSession, Gone: func() bool { return d.gone }}
+	_, err = space.Recover(t.Context(), d.host.Now())
 	require.NoError(t, err)
-	for _, id := range rec.Abandoned {
-		tx, err := d.rt.ResumeTxn(t.Context(), id)
-		require.NoError(t, err)
-		require.NoError(t, tx.Commit(t.Context()))
-	}
-	space := &hooks.Workspace{Dir: d.dir, Runtime: d.rt, Sandbox: d.confined, Session: d.sessionOf, Gone: func() bool { return d.gone }}
 	d.srv = hooks.New("remit", func(err error) { t.Error(err) }, func(context.Context, string) (*hooks.Workspace, error) {
 		d.gone, d.opens = false, d.opens+1
 		return space, nil
 	})
 }
 
-// sessionOf opens or continues the session of a client's session.
-func (d *project) sessionOf(ctx context.Context, client, id string) (*agent.Session, error) {
-	if token, known := d.tokens[client+id]; known {
+// agentSession opens the session of a client's session, or continues it in
+// another process.
+func (d *project) agentSession(ctx context.Context, client, id string) (*agent.Session, error) {
+	if token := d.tokens[client+id]; token != "" {
 		return d.rt.ResumeSession(ctx, token)
 	}
 	s, err := d.rt.Session(ctx, perm.Principal{ID: client})
@@ -119,11 +118,18 @@ func (d *project) sessionOf(ctx context.Context, client, id string) (*agent.Sess
 	return s, err
 }
 
-// dies ends the server and leaves its transactions open.
+// dies ends the process without the end of its sessions.
 func (d *project) dies() {
 	d.t.Helper()
 	require.NoError(d.t, d.rt.Close())
 	require.NoError(d.t, d.journal.Close())
+}
+
+// restarts kills the resident process and starts another one.
+func (d *project) restarts() {
+	d.t.Helper()
+	d.dies()
+	d.open()
 }
 
 // write writes a file of the project, as a person does.
@@ -168,6 +174,7 @@ type coder struct {
 	client  hooks.Client
 	session string
 	agent   string   // the sub-agent that acts
+	mode    string   // of permissions
 	stdin   *os.File // of the next sandboxed command; nil: empty
 	prompt  int
 	uses    int
@@ -193,6 +200,9 @@ func (c *coder) event(name string, members map[string]any) (hooks.Event, hooks.A
 	all := map[string]any{"session_id": c.session, "cwd": c.dir, "hook_event_name": name, "prompt_id": fmt.Sprintf("p%d", c.prompt)}
 	if c.agent != "" {
 		all["agent_id"] = c.agent
+	}
+	if c.mode != "" {
+		all["permission_mode"] = c.mode
 	}
 	for k, v := range members {
 		all[k] = v

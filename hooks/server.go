@@ -25,6 +25,9 @@ type Workspace struct {
 	// Default: never.
 	Gone func() bool
 
+	mu   sync.Mutex // never held across a wait
+	left []string   // transactions of an earlier process in which calls wait beside others
+
 	observing atomic.Int32 // observed uses that are at work
 }
 
@@ -131,8 +134,11 @@ func (one *session) begin(ctx context.Context, e Event, project string) {
 	if one.space, one.failed = one.server.open(ctx, resolved(dir)); one.failed != nil {
 		return
 	}
-	if one.agent, one.failed = one.space.Session(ctx, one.client.Name, one.id); one.failed == nil {
-		one.failed = one.recall(ctx, e)
+	if one.agent, one.failed = one.space.Session(ctx, one.client.Name, one.id); one.failed != nil {
+		return
+	}
+	if err := one.recall(ctx, e); err != nil { // calls ask anew, and a prompt can have two transactions
+		one.server.tell(fmt.Errorf("what session %s had open before could not be found: %w", one.id, err))
 	}
 }
 

@@ -423,7 +423,7 @@ func (u use) digest(name string) string {
 	if err != nil {
 		return ""
 	}
-	return digestOf(name, raw)
+	return callDigest(name, raw)
 }
 
 // tools returns the tools that can run a use, the preferred one first.

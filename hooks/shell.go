@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/ctxperm/process"
@@ -101,7 +103,27 @@ func runSandboxed(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessa
 	if c.code = r.Code; r.Signal != "" {
 		c.code = exitKilled
 	}
+	c.notices = deniedHosts(r)
 	return commandResult(r)
+}
+
+// deniedHosts returns which hosts were refused to a command. Many programs hide
+// the reason that the proxy gives.
+func deniedHosts(r process.Result) (all []string) {
+	const most = 5
+	n := 0
+	for _, met := range r.Restrictions {
+		if met.Rule != process.RuleDeniedHost {
+			continue
+		}
+		if n++; n <= most {
+			all = append(all, met.Text)
+		}
+	}
+	if n > most {
+		all = append(all, fmt.Sprintf("denied connect to %d more hosts", n-most))
+	}
+	return all
 }
 
 func commandResult(r process.Result) (tool.Result, error) {
@@ -120,7 +142,7 @@ func (c *call) finish() {
 	if c.shown == nil {
 		return
 	}
-	e := Exit{Code: c.code}
+	e := Exit{Code: c.code, Message: strings.Join(c.notices, "\nremit: ")}
 	switch c.out.Status {
 	case tool.StatusDone, tool.StatusHeld:
 	case tool.StatusDenied, tool.StatusPending, tool.StatusVerifyFailed:

@@ -11,10 +11,18 @@ import (
 
 // ContactedHosts returns the hosts that programs of the call reached through
 // its proxy. No revert takes back what they sent there.
-func (c *Call) ContactedHosts() (all []effect.Host) {
+func (c *Call) ContactedHosts() []effect.Host { return noted[effect.Host](c, effect.HostsNote) }
+
+// DeniedHosts returns the hosts that the proxy refused to programs of the call.
+func (c *Call) DeniedHosts() []effect.DeniedHost {
+	return noted[effect.DeniedHost](c, effect.DeniedHostsNote)
+}
+
+// noted returns the lists under a key, of all parts of a call.
+func noted[T any](c *Call, name string) (all []T) {
 	for _, key := range slices.Sorted(maps.Keys(c.Notes)) {
-		var some []effect.Host
-		if strings.HasSuffix(key, effect.HostsNote) && json.Unmarshal(c.Notes[key], &some) == nil {
+		var some []T
+		if strings.HasSuffix(key, name) && json.Unmarshal(c.Notes[key], &some) == nil {
 			all = append(all, some...)
 		}
 	}

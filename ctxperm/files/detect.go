@@ -30,7 +30,8 @@ type FilePreImage struct {
 	Open     func() (io.ReadCloser, error) // opens the content of a file
 	HardLink string                        // another name of the file; empty: it had only one
 
-	inode uint64 // of a file with several names that this package captured; 0: it had one
+	inode  uint64    // of a file with several names that this package captured; 0: it had one
+	folder time.Time // of the folder of the path; zero: unknown, or there was none
 }
 
 // DetectedChanges are changes below some roots that have already happened. They
@@ -51,7 +52,8 @@ type detectedChange struct {
 	now      state
 	open     func() (io.ReadCloser, error)
 	hardLink string // another name that the file had
-	blind    bool   // the current state cannot be read
+	folder   time.Time
+	blind    bool // the current state cannot be read
 	change   effect.Change
 }
 
@@ -113,7 +115,7 @@ func inOrder(a, b detectedChange) int {
 
 // trace compares one path.
 func (s hostRoot) trace(ctx context.Context, b FilePreImage) (t detectedChange, differs bool, err error) {
-	t = detectedChange{hostRoot: s, path: b.Path, was: state{Version: b.Version, info: disk.Info{Mtime: b.Mtime}}, open: b.Open, hardLink: b.HardLink}
+	t = detectedChange{hostRoot: s, path: b.Path, was: state{Version: b.Version, info: disk.Info{Mtime: b.Mtime}}, open: b.Open, hardLink: b.HardLink, folder: b.folder}
 	if b.Type == typeFile {
 		if t.was.Content, err = digestOf(b.Open); err != nil {
 			return t, false, fmt.Errorf("what it held: %w", err)
@@ -209,8 +211,26 @@ func (t *DetectedChanges) explain(ctx context.Context, root string, one *detecte
 	if !pre.Known() {
 		return invalid(one.path, "it had more attributes than can be recorded")
 	}
-	one.change, err = change(r.String(), newStage(t.host), was.with(one.hardLink), will, pre, post, nil)
+	times, err := one.folderTimes(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: the time of its folder: %w", one.path, err)
+	}
+	one.change, err = change(r.String(), newStage(t.host), was.with(one.hardLink), will, pre, post, times)
 	return err
+}
+
+// folderTimes returns the times of the folder of a path before and after the
+// call, with what other processes did in it meanwhile. The result is nil if they
+// are unknown.
+func (t *detectedChange) folderTimes(ctx context.Context) (*folderTimes, error) {
+	if t.folder.IsZero() || t.was.Type == typeDir && t.now.Type == typeDir {
+		return nil, nil //nolint:nilnil // unknown times are no error
+	}
+	info, err := t.lstat(ctx, parentOf(t.path))
+	if missing(err) || elsewhere(err) || err == nil && info.Type != disk.TypeDir {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return &folderTimes{Was: mtimeOf(t.folder), Will: mtimeOf(info.Mtime)}, err
 }
 
 // content stores the previous content, and verifies that it is the compared

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -64,7 +65,11 @@ func (f *Files) Observe(ctx context.Context, paths ...string) (*ObservedFiles, e
 			return nil, err
 		}
 		e.changes = append(e.changes, c)
-		e.before = append(e.before, f.preImage(p, path, was, blob))
+		before := f.preImage(p, path, was, blob)
+		if info, err := f.site.lstat(ctx, parentOf(path)); err == nil && info.Type == disk.TypeDir {
+			before.folder = info.Mtime
+		}
+		e.before = append(e.before, before)
 	}
 	if err == nil {
 		e.changes, err = p.RecordChange(ctx, e.changes, blobs...)

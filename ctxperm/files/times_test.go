@@ -49,7 +49,9 @@ func TestTimesOfFolders(t *testing.T) {
 				for _, dir := range folders {
 					require.NoError(t, os.Chtimes(filepath.Join(w.dir, dir), time.Time{}, old))
 				}
+				was := w.foldersAt(folders)
 				require.NoError(t, w.do(w.host(), do))
+				left := w.foldersAt(folders)
 				theirs := time.Unix(1_600_000_000, 0).UTC()
 				if foreign {
 					w.put("d/foreign", "f", 0o644)
@@ -65,9 +67,30 @@ func TestTimesOfFolders(t *testing.T) {
 					}
 					require.Equal(t, old, is.ModTime().UTC(), dir)
 				}
+				if foreign {
+					return
+				}
+				w.redo()
+				require.Equal(t, left, w.foldersAt(folders), "after the redo")
+				require.Empty(t, w.revert().NotReverted())
+				require.Equal(t, was, w.foldersAt(folders), "after another revert")
+				w.redo()
+				require.Equal(t, left, w.foldersAt(folders), "after another redo")
 			})
 		}
 	}
+}
+
+// foldersAt returns the times of the folders that exist.
+func (w *testEnv) foldersAt(folders []string) map[string]time.Time {
+	w.t.Helper()
+	all := map[string]time.Time{}
+	for _, dir := range folders {
+		if is, err := os.Stat(filepath.Join(w.dir, dir)); err == nil {
+			all[dir] = is.ModTime().UTC()
+		}
+	}
+	return all
 }
 
 // TestTimesAfterAFailure fails a call before each of its changes. A revert

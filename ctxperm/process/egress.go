@@ -26,6 +26,7 @@ type Host struct {
 	Sent        int64  `json:"sent"`              // bytes to the host, with those of TLS
 	Received    int64  `json:"received"`          // bytes from the host
 	Refused     string `json:"refused,omitempty"` // why the last connection was refused or failed
+	Denied      string `json:"-"`                 // why the policy, or a rule of the proxy, refused a connection; also in Result.Restrictions
 }
 
 // egressHosts are the hosts that a proxy can reach, before any decision.
@@ -111,7 +112,7 @@ func (o *outlet) Dial(ctx context.Context, method, origin string) (net.Conn, err
 	a := perm.ResourceAccess{Action: perm.Connect, Resource: to.Resource().String(), Method: method}
 	permit, err := ctxperm.Authorize(ctx, o.tc, a)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", egress.ErrRefused, err)
+		return nil, fmt.Errorf("%w: %w%s", egress.ErrRefused, err, hintsOf(err))
 	}
 	conn, err := o.connect(ctx, permit, method, to)
 	if err != nil {
@@ -122,6 +123,15 @@ func (o *outlet) Dial(ctx context.Context, method, origin string) (net.Conn, err
 		return nil, err
 	}
 	return &permitted{Conn: conn, end: permit.End}, nil
+}
+
+// hintsOf returns what the policy suggests instead of a denied access.
+func hintsOf(err error) string {
+	var d *callstate.DeniedError
+	if !errors.As(err, &d) || len(d.Decision.Details().Hints) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(d.Decision.Details().Hints, "; ")
 }
 
 func (o *outlet) connect(ctx context.Context, permit ctxperm.Permit, method string, to web.Target) (net.Conn, error) {
@@ -201,23 +211,39 @@ func (o *outlet) finish(ctx context.Context, p *egress.Proxy) ([]Host, error) {
 	}
 	var all []Host
 	var n []effect.Host
+	var denied []effect.DeniedHost
 	for _, h := range p.Close() {
 		all = append(all, Host(h))
 		if h.Reached() || slices.Contains(o.noted, h.Origin) {
 			n = append(n, effect.Host{Origin: h.Origin, Connections: h.Connections, Sent: h.Sent, Received: h.Received})
 		}
+		if h.Denied != "" {
+			denied = append(denied, effect.DeniedHost{Origin: h.Origin, Why: h.Denied})
+		}
 	}
-	if len(n) == 0 {
-		return all, nil
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	if len(n) > 0 {
+		err = o.call.Note(ctx, effect.HostsNote, n)
 	}
-	return all, o.call.Note(context.WithoutCancel(ctx), effect.HostsNote, n)
+	if len(denied) > 0 {
+		err = errors.Join(err, o.call.Note(ctx, effect.DeniedHostsNote, denied))
+	}
+	return all, err
 }
+
+// RuleDeniedHost is the rule of a restriction that names a host which the
+// policy, or a rule of the proxy, refused.
+const RuleDeniedHost = "denied_host"
 
 // unreached returns the restrictions of a program about hosts that it could
 // not reach.
 func unreached(all []Host) (out []Restriction) {
 	for _, h := range all {
-		if h.Refused != "" {
+		switch {
+		case h.Denied != "":
+			out = append(out, Restriction{RuleDeniedHost, "denied connect " + plainText(h.Origin) + ": " + h.Denied})
+		case h.Refused != "":
 			out = append(out, Restriction{"host", "the program could not reach " + plainText(h.Origin) + ": " + h.Refused})
 		}
 	}

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ type Host struct {
 	Sent        int64  // bytes to the host, with those of TLS
 	Received    int64  // bytes from the host
 	Refused     string // why the last connection was refused or failed; empty: none was
+	Denied      string // why the last refused connection was refused; empty: none was
 }
 
 // Reached reports whether bytes can have reached the host.
@@ -25,6 +27,7 @@ type traffic struct {
 	sent, received atomic.Int64
 	connections    int    // guarded by hosts.mu
 	refused        string // guarded by hosts.mu
+	denied         string // guarded by hosts.mu
 }
 
 // hosts are the origins of one proxy.
@@ -52,10 +55,13 @@ func (h *hosts) connected(t *traffic) {
 	t.connections++
 }
 
-func (h *hosts) refuse(t *traffic, why string) {
+func (h *hosts) refuse(t *traffic, why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	t.refused = why
+	t.refused = why.Error()
+	if errors.Is(why, ErrRefused) {
+		t.denied = reason(why)
+	}
 }
 
 // list returns a copy, sorted by origin.
@@ -64,7 +70,7 @@ func (h *hosts) list() []Host {
 	defer h.mu.Unlock()
 	all := make([]Host, 0, len(h.all))
 	for origin, t := range h.all {
-		all = append(all, Host{origin, t.connections, t.sent.Load(), t.received.Load(), t.refused})
+		all = append(all, Host{origin, t.connections, t.sent.Load(), t.received.Load(), t.refused, t.denied})
 	}
 	slices.SortFunc(all, func(a, b Host) int { return strings.Compare(a.Origin, b.Origin) })
 	return all

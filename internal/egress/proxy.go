@@ -139,11 +139,11 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	to, t, err := p.dial(r, origin)
 	if err != nil {
-		status := http.StatusBadGateway
 		if errors.Is(err, ErrRefused) {
-			status = http.StatusForbidden
+			deny(w, "connect "+shown(origin)+": "+reason(err))
+			return
 		}
-		answer(w, status, shown(origin)+": "+err.Error())
+		answer(w, http.StatusBadGateway, shown(origin)+": "+err.Error())
 		return
 	}
 	if !p.keep(to) {
@@ -184,14 +184,14 @@ func (p *Proxy) dial(r *http.Request, text string) (net.Conn, *traffic, error) {
 	case t == nil:
 		return nil, nil, fmt.Errorf("%w: the call has used %d hosts, which is the limit", ErrRefused, p.limits.Hosts)
 	case err != nil:
-		p.hosts.refuse(t, err.Error())
+		p.hosts.refuse(t, err)
 		return nil, nil, err
 	}
 	// The request's own context ends with the program's half of the connection,
 	// and the program can still wait for the response.
 	to, err := p.upstream.Dial(p.ctx, r.Method, origin)
 	if err != nil {
-		p.hosts.refuse(t, err.Error())
+		p.hosts.refuse(t, err)
 		return nil, nil, err
 	}
 	p.hosts.connected(t)
@@ -205,6 +205,26 @@ func shown(text string) string {
 		text = text[:most] + "…"
 	}
 	return text
+}
+
+// reason returns why a host was refused, without the word.
+func reason(err error) string { return strings.TrimPrefix(err.Error(), ErrRefused.Error()+": ") }
+
+// deny tells the program what was refused, and why, in the body and in a header
+// that programs show of a tunnel that was not made (RFC 9209).
+func deny(w http.ResponseWriter, what string) {
+	details := strings.Map(func(r rune) rune {
+		switch {
+		case r < ' ' || r > '~':
+			return '?'
+		case r == '"' || r == '\\':
+			return '\''
+		}
+		return r
+	}, what)
+	const most = 1 << 10
+	w.Header().Set("Proxy-Status", `remit; error=http_request_denied; details="`+details[:min(len(details), most)]+`"`)
+	answer(w, http.StatusForbidden, "denied "+what)
 }
 
 // answer sends a reason to the program.

@@ -5,6 +5,16 @@ package effect
 // connection to each of them.
 const HostsNote = "remit.hosts"
 
+// DeniedHostsNote is the key of the note of a call that lists the hosts that
+// its proxy refused.
+const DeniedHostsNote = "remit.denied_hosts"
+
+// DeniedHost is one of them.
+type DeniedHost struct {
+	Origin string `json:"origin"` // as in Host
+	Why    string `json:"why"`
+}
+
 // Host is one of them. What was sent there stays sent.
 type Host struct {
 	Origin      string `json:"origin"` // scheme, host and port, such as https://packages.example.com

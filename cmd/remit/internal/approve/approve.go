@@ -176,6 +176,8 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 		_, _ = fmt.Fprintf(a.Out, "%s by %s\n", said, cli.Printable(who))
 	case w.Alive:
 		_, _ = fmt.Fprintf(a.Out, "%s by %s; the process that asked goes on with it\n", said, cli.Printable(who))
+	case w.Txn.Prompt != nil && f.approves: // a new resident process finds it
+		_, _ = fmt.Fprintf(a.Out, "%s by %s; it runs when the agent repeats it\n", said, cli.Printable(who))
 	default:
 		_, _ = fmt.Fprintf(a.Out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, cli.Printable(who), at.Hint("resume", id))
 		_, _ = fmt.Fprintf(a.Out, "its transaction %s stays open; to end it too, add --at-end commit or --at-end revert\n", w.Txn.ID)

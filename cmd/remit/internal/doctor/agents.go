@@ -37,11 +37,11 @@ func checkAgents(a *cli.App, project string, tell func(Finding)) {
 	if !connected {
 		return
 	}
-	tell(agentPolicy())
 	home, err := state.Home(a.Getenv)
 	if err != nil {
 		return
 	}
+	tell(agentPolicy(home))
 	log := filepath.Join(home, filepath.FromSlash(hookclient.Folder), "log")
 	if info, err := os.Stat(log); err == nil && info.Size() > 0 {
 		tell(Finding{Where: "agents", Check: "log", Is: Weaker, What: "the resident process wrote messages", Fix: "read " + cli.Quote(log) + ", then delete it"})
@@ -68,20 +68,29 @@ func hookFindings(d connect.Drift, tell func(Finding)) {
 	}
 }
 
-// agentPolicy checks the policy of coding agents: the user's, or the pack.
-func agentPolicy() Finding {
-	path, what := "builtin:coding-agent", "the pack builtin:coding-agent decides"
-	if config, err := os.UserConfigDir(); err == nil {
-		own := filepath.Join(config, "remit", "coding-agent")
-		if _, err := os.Stat(own); err == nil {
-			path, what = own, own+" decides"
-		}
+// agentPolicy checks the policy of coding agents: the user's, or the pack. home
+// is the folder for state.
+func agentPolicy(home string) Finding {
+	out := Finding{Where: "agents", Check: "policy", Is: Healthy}
+	paths := policyfile.AgentPaths()
+	named := strings.Join(paths, " and ")
+	if out.What = named + " decides"; len(paths) > 1 {
+		out.What = named + " decide"
 	}
-	if _, err := policyfile.Load([]string{path}, false); err != nil {
-		return Finding{
-			Where: "agents", Check: "policy", Is: Failing, What: "the policy of coding agents does not load, so remit denies each call: " + cli.PlainError(err),
-			Fix: "remit policy check " + cli.Quote(path),
-		}
+	engine, err := policyfile.Load(paths, false)
+	if err != nil {
+		out.Is, out.What = Failing, "the policy of coding agents does not load, so remit denies each call: "+cli.PlainError(err)
+		out.Fix = "remit policy check " + cli.Quote(paths[len(paths)-1])
+		return out
 	}
-	return Finding{Where: "agents", Check: "policy", Is: Healthy, What: what}
+	was, err := policyfile.LoadedAgentPolicy(home)
+	if err != nil {
+		out.Is, out.What, out.Fix = Weaker, cli.PlainError(err), "look at the policy; the next resident process writes the record anew"
+		return out
+	}
+	if what := (policyfile.AgentPolicy{Paths: paths, Revision: engine.Revision()}).ChangedSince(was); what != "" {
+		out.Is, out.What = Failing, what+", and the next resident process decides by it"
+		out.Fix = "look who changed it; restore it if you did not"
+	}
+	return out
 }

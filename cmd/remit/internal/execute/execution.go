@@ -125,8 +125,11 @@ func (x *execution) report(o tool.Outcome) error {
 	for _, what := range p.LeftOut {
 		say("not applied: " + what)
 	}
-	if p.Failed() {
-		for _, met := range p.Restrictions {
+	for _, met := range p.Restrictions {
+		switch {
+		case met.Rule == process.RuleDeniedHost: // many programs hide why a tunnel was refused
+			say(met.Text)
+		case p.Failed():
 			say("sandbox: " + met.Text)
 		}
 	}

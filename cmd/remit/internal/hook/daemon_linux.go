@@ -40,11 +40,11 @@ func runDaemon(ctx context.Context, a *cli.App, readyFD int) (err error) {
 	if err != nil {
 		return err
 	}
-	srv := hooks.New(self, func(err error) { log.Warn("a prompt could not be committed", "error", err) }, d.workspace)
+	srv := hooks.New(self, func(err error) { log.Warn("a part of a session could not be finished or found", "error", err) }, d.workspace)
 	watch := newWatcher(srv, log, home)
 	go endIdle(ctx, stop, srv)
 	tellReady(readyFD, "ready")
-	err = (&service{app: a, srv: srv, watch: watch, log: log}).serve(ctx, l)
+	err = (&service{app: a, srv: srv, watch: watch, log: log, daemon: d}).serve(ctx, l)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	return errors.Join(err, srv.Close(end), d.close())

@@ -24,7 +24,6 @@ import (
 	"github.com/remit-dev/remit/internal/hookclient"
 	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
@@ -38,6 +37,8 @@ type daemon struct {
 	mu     sync.Mutex // held while a workspace opens: two of one folder must not
 	spaces map[string]*openSpace
 	gone   []*openSpace // whose folders were deleted or replaced
+
+	changed string // how the policy changed, until a person can read it
 }
 
 // openSpace is an open workspace with what Close closes.
@@ -70,33 +71,35 @@ func (d *daemon) workspace(ctx context.Context, dir string) (*hooks.Workspace, e
 	return opened.Workspace, nil
 }
 
-// policyOf returns the policy of coding agents: the user's folder, or the pack
-// with the user's file beside it.
+// policyOf returns the policy of coding agents. The caller holds mu.
 func (d *daemon) policyOf() (perm.Engine, error) {
-	paths := []string{policies.Prefix + "coding-agent"}
-	if config, err := os.UserConfigDir(); err == nil {
-		paths = userPolicy(filepath.Join(config, "remit"), paths)
+	now := policyfile.AgentPolicy{Paths: policyfile.AgentPaths(), Loaded: d.app.Host.Now()}
+	engine, err := policyfile.Load(now.Paths, false)
+	if err != nil {
+		return nil, err
 	}
-	return policyfile.Load(paths, false)
+	now.Revision = engine.Revision()
+	was, err := policyfile.LoadedAgentPolicy(d.home)
+	if err != nil {
+		d.log.Warn("it is unknown whether the policy of coding agents changed", "error", err)
+	}
+	if what := now.ChangedSince(was); what != "" {
+		d.log.Warn("the policy of coding agents changed", "change", what)
+		d.changed = what
+	}
+	if now.Revision == was.Revision {
+		return engine, nil
+	}
+	return engine, now.Save(d.home)
 }
 
-// userPolicy returns the policy that a folder of configuration holds: the
-// folder coding-agent in place of the pack, or the file coding-agent.rego
-// beside it. A file that cannot be examined counts, so that loading it fails.
-func userPolicy(config string, pack []string) []string {
-	instead := filepath.Join(config, "coding-agent")
-	if exists(instead) {
-		return []string{instead}
-	}
-	if beside := instead + ".rego"; exists(beside) {
-		return append(pack, beside)
-	}
-	return pack
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, os.ErrNotExist)
+// changedPolicy returns once how the policy changed since a process loaded it.
+func (d *daemon) changedPolicy() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	what := d.changed
+	d.changed = ""
+	return what
 }
 
 func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, err error) {
@@ -140,7 +143,6 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 	if err != nil {
 		return nil, err
 	}
-	d.recover(ctx, rt)
 	was, err := os.Stat(dir)
 	if err != nil {
 		return nil, err
@@ -155,6 +157,7 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 			return err != nil || !os.SameFile(was, is)
 		},
 	}
+	d.recover(ctx, space)
 	return &openSpace{space, j, kept}, nil
 }
 
@@ -169,29 +172,15 @@ func (d *daemon) confines(ctx context.Context, dir string) bool {
 	return true
 }
 
-// recover settles the calls of an earlier resident process, and commits the
-// prompts that it left open: the person has seen what they did.
-func (d *daemon) recover(ctx context.Context, rt *agent.Runtime) {
-	rec, err := rt.Recover(ctx)
+// recover settles the calls of an earlier resident process.
+func (d *daemon) recover(ctx context.Context, space *hooks.Workspace) {
+	settled, err := space.Recover(ctx, d.app.Host.Now())
 	if err != nil {
-		d.log.Warn("calls that ended with their process could not be settled", "error", err)
+		d.log.Warn("a part of what an earlier process left could not be settled", "error", err)
 	}
-	for _, s := range rec.Settled {
+	for _, s := range settled {
 		d.log.Info("a call that ended with its process is settled", "call", s.Call, "as", s.Outcome)
 	}
-	for _, id := range rec.Abandoned {
-		if err := d.commit(ctx, rt, id); err != nil {
-			d.log.Warn("a prompt of an earlier process stays open", "transaction", id, "error", err)
-		}
-	}
-}
-
-func (d *daemon) commit(ctx context.Context, rt *agent.Runtime, id string) error {
-	tx, err := rt.ResumeTxn(ctx, id)
-	if err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
 }
 
 // session opens the session of a client's session, or continues it: its labels

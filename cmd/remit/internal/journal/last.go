@@ -148,6 +148,8 @@ type passedOver struct {
 	Call string `json:"call"`
 	Tool string `json:"tool"`
 	Why  string `json:"why"`
+
+	left bool // something of the call is left, can come, or is unknown
 }
 
 // passedOverCalls returns the calls of a transaction that a revert does not change.
@@ -156,9 +158,20 @@ func passedOverCalls(t *revert.Txn) (over []passedOver) {
 		return nil
 	}
 	for _, c := range slices.Backward(t.Calls) {
-		over = append(over, passedOver{Txn: t.ID, Call: c.Ref.Call, Tool: c.Tool.Name, Why: passedOverReason(c)})
+		over = append(over, passedOver{Txn: t.ID, Call: c.Ref.Call, Tool: c.Tool.Name, Why: passedOverReason(c), left: leavesSomething(c)})
 	}
 	return over
+}
+
+// leavesSomething reports whether a person who undoes the newest work must know
+// that a newer call stays: it can still run, or effects of it are left that no
+// report of a revert has named. A call that changed nothing is none.
+func leavesSomething(c *revert.Call) bool {
+	if c.Phase == revert.PhasePending || c.Phase == revert.PhaseHeld {
+		return true
+	}
+	told := c.Reversal != nil && c.Reversal.Reverted != nil
+	return c.HasEffects() && !told
 }
 
 // passedOverReason says why a revert of a call would do nothing.
@@ -186,8 +199,10 @@ func passedOverReason(c *revert.Call) string {
 // maxPassed limits the calls that writePassed names.
 const maxPassed = 5
 
-// writePassed writes the newer calls that --last skipped.
+// writePassed writes the newer calls that --last skipped and of which something
+// is left.
 func writePassed(p cli.Style, w io.Writer, over []passedOver, at *state.Workspace) {
+	over = slices.DeleteFunc(slices.Clone(over), func(c passedOver) bool { return !c.left })
 	for _, c := range over[:min(len(over), maxPassed)] {
 		_, _ = fmt.Fprintf(w, "%s skipped: call %s of %s, %s: %s\n", p.Doubt("·"), c.Call, c.Txn, cli.Printable(c.Tool), c.Why)
 	}

@@ -31,3 +31,24 @@ func TestNeverReverts(t *testing.T) {
 		require.False(t, cannotRevert(c), name)
 	}
 }
+
+// TestLeavesSomething: an undo names the newer calls that stay, and no others.
+func TestLeavesSomething(t *testing.T) {
+	reverted := &revert.Reversal{Reverted: &record.Reverted{Results: []effect.Result{{Resource: "tool://client_shell_observed", Outcome: effect.Unknown}}}}
+	for name, c := range map[string]struct {
+		revert.Call
+
+		left bool
+	}{
+		"waits for approval":                     {revert.Call{Phase: revert.PhasePending}, true},
+		"held until the commit":                  {revert.Call{Phase: revert.PhaseHeld}, true},
+		"of a prompt that still runs":            {revert.Call{Phase: revert.PhaseDone, Started: &record.Started{Class: effect.Reversible}, Changes: []effect.Change{{}}}, true},
+		"cannot be reverted, nobody was told":    {revert.Call{Phase: revert.PhaseDone, Started: &record.Started{Class: effect.Pivot}}, true},
+		"the report of its revert told the rest": {revert.Call{Phase: revert.PhaseDone, Started: &record.Started{Class: effect.Pivot, Coverage: effect.Observed}, Reversal: reverted}, false},
+		"only reads":                             {revert.Call{Phase: revert.PhaseDone, Started: &record.Started{Class: effect.Pure}}, false},
+		"denied":                                 {revert.Call{Phase: revert.PhaseDenied}, false},
+		"dropped":                                {revert.Call{Phase: revert.PhaseDropped}, false},
+	} {
+		require.Equal(t, c.left, leavesSomething(&c.Call), name)
+	}
+}

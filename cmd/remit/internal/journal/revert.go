@@ -20,7 +20,7 @@ import (
 // RevertCommand returns remit revert.
 func RevertCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
-	var last, asJSON, preview bool
+	var last, asJSON, preview, exitZero bool
 	var how revert.Options
 	var count int
 	var files []string
@@ -38,7 +38,8 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			"--preview shows the result for each file, and changes nothing. --cascade also reverts later transactions that changed\n" +
 			"the same files. --no-merge leaves each file as it is that changed since. --force overwrites what changed since and was\n" +
 			"not merged. It stores each overwritten version first: remit redo restores it.\n\n" +
-			"Exit codes: 0 everything was reverted; 2 usage, or an unknown transaction; 6 not everything could be reverted.",
+			"Exit codes: 0 everything was reverted; 2 usage, or an unknown transaction; 6 not everything could be reverted.\n" +
+			"With --exit-zero, 6 is 0: for a caller that shows the report and takes another code for a broken command.",
 		Args: cli.WantIDs(0, 1, "the id of at most one prompt, transaction or call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -74,7 +75,8 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			}
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				return which.parts(cmd.Context(), rt, func(one part) error {
-					return runPart(cmd.Context(), a, &p, rt, which.target, one, how, asJSON, preview)
+					r := revertRun{which: which.target, asJSON: asJSON, exitZero: exitZero}
+					return r.runPart(cmd.Context(), a, &p, rt, one, how, preview)
 				})
 			})
 		},
@@ -91,13 +93,14 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&how.Force, "force", false, "overwrite what changed since; remit stores each overwritten version first, so redo restores it")
 	cmd.Flags().StringVar(&how.By, "by", "", "`NAME` of the person who reverts, for the record (default: your account)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object for each transaction")
+	cmd.Flags().BoolVar(&exitZero, "exit-zero", false, "end with exit code 0 if not everything could be reverted; the report names what is left")
 	return cmd
 }
 
 // runPart reverts or previews one part.
-func runPart(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, which target, one part, how revert.Options, asJSON, preview bool) error {
+func (r revertRun) runPart(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, one part, how revert.Options, preview bool) error {
 	how.Resources = one.resources
-	r := revertRun{way: reverting, which: which, id: one.id, passed: one.over, asJSON: asJSON, files: one.resources}
+	r.way, r.id, r.passed, r.files = reverting, one.id, one.over, one.resources
 	r.do = func(id string) (revert.Report, error) { return rt.Revert(ctx, id, how) }
 	if a.Agent != nil {
 		r.do = func(id string) (revert.Report, error) {
@@ -109,7 +112,7 @@ func runPart(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runt
 		r.do = func(id string) (revert.Report, error) { return rt.Preview(ctx, id, how) }
 	}
 	r.over = func(id string) bool { return !how.Force && forceHelps(ctx, rt, id, how) }
-	if one.id != "" && !asJSON {
+	if one.id != "" && !r.asJSON {
 		if err := writePrompt(ctx, a, a.Out, rt.Journal(), one.id); err != nil {
 			return err
 		}
@@ -224,14 +227,15 @@ func endedTxns(ctx context.Context, rt *agent.Runtime, ids []string) []string {
 
 // revertRun runs one revert, preview or redo.
 type revertRun struct {
-	way    revertOp
-	which  target
-	id     string // empty: there is nothing to do
-	passed []passedOver
-	files  []string
-	asJSON bool
-	do     func(id string) (revert.Report, error)
-	over   func(id string) bool // reports whether --force would help
+	way      revertOp
+	which    target
+	id       string // empty: there is nothing to do
+	passed   []passedOver
+	files    []string
+	asJSON   bool
+	exitZero bool // a partial revert is no failure of the command
+	do       func(id string) (revert.Report, error)
+	over     func(id string) bool // reports whether --force would help
 }
 
 func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime) (err error) {
@@ -253,7 +257,7 @@ func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *
 	}
 	rep = rep.PerResource()
 	complete := id == "" || rep.Complete() // there can be nothing to revert
-	if !complete {
+	if !complete && !r.exitZero {
 		a.ExitWith(cli.ExitPartial)
 	}
 	if r.asJSON {

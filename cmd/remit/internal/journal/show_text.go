@@ -169,6 +169,9 @@ func writeEnd(row func(name, text string), c shownCall) {
 	for _, h := range c.ContactedHosts() {
 		row("reached", fmt.Sprintf("%s: %d bytes sent, %d received", h.Origin, h.Sent, h.Received))
 	}
+	for _, h := range c.DeniedHosts() {
+		row("denied", "connect "+h.Origin+": "+h.Why)
+	}
 	for _, v := range c.Verified {
 		row("verdict", strings.Join(append([]string{string(v.Presence) + " (" + v.Phase + ")"}, v.Findings...), "; "))
 		if !v.OK {

@@ -34,6 +34,7 @@ type Program struct {
 		Connections    int
 	} `json:"hosts"`
 	Restrictions []struct {
+		Rule string `json:"rule"`
 		Text string `json:"text"`
 	} `json:"restrictions"`
 }

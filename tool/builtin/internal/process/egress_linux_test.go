@@ -57,7 +57,7 @@ func TestEgress(t *testing.T) {
 	require.Zero(t, bad.Connections+int(bad.Sent+bad.Received))
 	require.Contains(t, bad.Refused, "no packages from there")
 	require.Contains(t, o.Text, "[network: "+n.url("registry.test", "")+":")
-	require.Contains(t, o.Text, "[sandbox: the program could not reach "+n.url("telemetry.test", "")+": refused: denied by policy: no packages from there")
+	require.Contains(t, o.Text, "[sandbox: denied connect "+n.url("telemetry.test", "")+": denied by policy: no packages from there")
 	require.Equal(t, []string{ // a denial is decided again for its hints
 		"CONNECT " + n.url("registry.test", ""), "POST " + n.plainURL("registry.test", ""),
 		"GET " + n.plainURL("telemetry.test", ""), "CONNECT " + n.url("telemetry.test", ""),

@@ -210,7 +210,7 @@ func reportedRestrictions(r handle.Result) (all []handle.Restriction) {
 		return r.Restrictions
 	}
 	for _, met := range r.Restrictions {
-		if met.Rule == "hidden" {
+		if met.Rule == "hidden" || met.Rule == handle.RuleDeniedHost {
 			all = append(all, met)
 		}
 	}
