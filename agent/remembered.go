@@ -34,16 +34,19 @@ func (rt *Runtime) remembering(ask ctxperm.ApprovalRequest, ref record.ToolRef, 
 		By: by, From: record.CallRef{Txn: ask.Txn, Call: ask.Call}, Access: []record.Access{}, Reasons: []string{},
 	}
 	switch {
+	case ask.Remember.Scope == perm.RememberNever:
+		return nil, fmt.Errorf("the policy does not let an approval of call %s cover later calls: %w", ask.Call, tool.ErrInvalid)
 	case r.For < 0:
 		return nil, fmt.Errorf("an approval cannot be remembered for %s: %w", r.For, tool.ErrInvalid)
 	case r.For == 0:
 		r.For = rememberFor
 	}
+	out.Keys = ask.Remember.Keys
 	out.Expires = rt.services.Host.Now().Add(r.For)
 	for _, a := range ask.Accesses {
 		out.Access = append(out.Access, record.Access{Action: string(a.Action), Resource: a.Resource, Method: a.Method})
-		// Only the input of such a call says what it does.
-		r.SameInput = r.SameInput || a.Action == perm.Call && strings.HasPrefix(a.Resource, "tool://")
+		// Only the input of such a call, or its keys, say what it does.
+		r.SameInput = r.SameInput || len(out.Keys) == 0 && a.Action == perm.Call && strings.HasPrefix(a.Resource, "tool://")
 	}
 	if r.SameInput {
 		out.InputDigest = input
@@ -66,6 +69,9 @@ func (k rememberedApproval) answers(ask ctxperm.ApprovalRequest, input string, n
 		if !slices.Contains(k.Reasons, r.Text) {
 			return false
 		}
+	}
+	if ask.Remember.Scope != "" || len(k.Keys) > 0 { // the policy says what the call does
+		return perm.Remember{Scope: perm.RememberSession, Keys: k.Keys}.Covers(ask.Remember)
 	}
 	set, err := perm.NewSet(k.accesses()...)
 	return err == nil && !slices.ContainsFunc(ask.Accesses, func(a perm.ResourceAccess) bool { return !set.Allows(a) })
@@ -115,6 +121,7 @@ type GrantInfo struct {
 	Tool      string                `json:"tool,omitempty"`
 	Accesses  []perm.ResourceAccess `json:"accesses"`
 	SameInput bool                  `json:"same_input,omitempty"`
+	Keys      []string              `json:"keys,omitempty"` // of a remembered approval: only calls that the policy asks about with no other keys
 	From      string                `json:"from,omitempty"` // the session that delegated it, or the call of the approval request
 	By        string                `json:"by,omitempty"`
 	Why       string                `json:"why,omitempty"`
@@ -156,7 +163,7 @@ func (rt *Runtime) grantInfo(ctx context.Context, rec record.Record) (info Grant
 	case *record.Remembered:
 		k := rememberedApproval{Remembered: b}
 		info = GrantInfo{
-			ID: b.ID, Kind: "remembered", Principal: b.Principal, Tool: b.Tool.Name, Accesses: k.accesses(), SameInput: b.InputDigest != "",
+			ID: b.ID, Kind: "remembered", Principal: b.Principal, Tool: b.Tool.Name, Accesses: k.accesses(), SameInput: b.InputDigest != "", Keys: b.Keys,
 			From: b.From.Call, By: b.By, Why: b.Why, Expires: b.Expires,
 		}
 		if !b.Always {

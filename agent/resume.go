@@ -27,17 +27,28 @@ type Answer struct {
 	// By saw. Answer fails if the request has changed since. It is required for
 	// the approval of a program's changes, and optional otherwise.
 	RequestDigest string
+	// Once makes an approval cover its call only, also if the policy lets it
+	// cover later calls.
+	Once bool
 }
 
 // Answer approves or rejects a call that waits. The requesting principal cannot
 // answer. Txn.Resume continues the call, and checks the newest answer again. A
 // call that still runs continues without Resume.
 func (rt *Runtime) Answer(ctx context.Context, r Answer) error {
-	t, c, _, err := rt.waiting(ctx, r)
+	t, c, who, err := rt.waiting(ctx, r)
 	if err != nil {
 		return err
 	}
-	return rt.answer(ctx, t.Session, revert.CallRecord{Txn: t.ID, Call: r.Call, Body: r.record(c)})
+	lines := []revert.CallRecord{{Txn: t.ID, Call: r.Call, Body: r.record(c)}}
+	if r.Approved && !r.Once {
+		kept, err := rt.rememberedByPolicy(t, c, who, r.By)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, kept...)
+	}
+	return rt.answer(ctx, t.Session, lines...)
 }
 
 func (r Answer) record(c *revert.Call) *record.Answered {
@@ -55,13 +66,9 @@ func (rt *Runtime) RememberApproval(ctx context.Context, r Answer, how ctxperm.R
 	if err != nil {
 		return "", err
 	}
-	var d perm.DecisionRecord
-	if err := canon.Decode(c.Asked.Decision, &d); err != nil {
-		return "", fmt.Errorf("what call %s was asked about cannot be read: %w", r.Call, err)
-	}
-	ask := ctxperm.ApprovalRequest{Call: r.Call, Txn: t.ID, Session: t.Session, Principal: who, Reasons: d.Reasons}
-	for _, a := range c.Asked.Access {
-		ask.Accesses = append(ask.Accesses, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
+	ask, err := requestOf(t, c, who)
+	if err != nil {
+		return "", err
 	}
 	grant, err := rt.remembering(ask, c.Asked.Tool, c.Asked.InputDigest, r.By, how)
 	if err != nil {
@@ -69,6 +76,60 @@ func (rt *Runtime) RememberApproval(ctx context.Context, r Answer, how ctxperm.R
 	}
 	grant.Why = r.Why
 	return grant.ID, rt.answer(ctx, t.Session, revert.CallRecord{Txn: t.ID, Call: r.Call, Body: r.record(c)}, revert.CallRecord{Body: grant})
+}
+
+// KeepApproval records that the approval of a call also covers later calls of
+// the session, as the policy said when it asked. It is for an approval with
+// Answer.Once, once the caller knows that a person gave it. It returns the ID of
+// the remembered approval, or "" if the policy says nothing of the kind.
+func (rt *Runtime) KeepApproval(ctx context.Context, call string) (id string, err error) {
+	t, c, err := revert.LoadCall(ctx, rt.journal, call)
+	if err != nil {
+		return "", err
+	}
+	who, err := rt.principalOf(ctx, t.Session)
+	if err != nil {
+		return "", err
+	}
+	if c.Asked == nil || c.Answered == nil || !c.Answered.Approved || c.Answered.Digest != c.Asked.Digest {
+		return "", fmt.Errorf("call %s has no approval: %w", call, tool.ErrInvalid)
+	}
+	kept, err := rt.rememberedByPolicy(t, c, who, c.Answered.By)
+	if err != nil || len(kept) == 0 {
+		return "", err
+	}
+	return kept[0].Body.(*record.Remembered).ID, rt.answer(ctx, t.Session, kept...)
+}
+
+// rememberedByPolicy returns the record of the later calls that an approval
+// covers because the policy says so. None if it does not.
+func (rt *Runtime) rememberedByPolicy(t *revert.Txn, c *revert.Call, who perm.Principal, by string) ([]revert.CallRecord, error) {
+	ask, err := requestOf(t, c, who)
+	if err != nil || ask.Remember.Scope != perm.RememberSession {
+		return nil, err
+	}
+	body, err := rt.remembering(ask, c.Asked.Tool, c.Asked.InputDigest, by, ctxperm.RememberScope{})
+	if err != nil {
+		return nil, err
+	}
+	return []revert.CallRecord{{Body: body}}, nil
+}
+
+// requestOf returns the approval request of a call, as far as a remembered
+// approval needs it.
+func requestOf(t *revert.Txn, c *revert.Call, who perm.Principal) (ctxperm.ApprovalRequest, error) {
+	var d perm.DecisionRecord
+	if err := canon.Decode(c.Asked.Decision, &d); err != nil {
+		return ctxperm.ApprovalRequest{}, fmt.Errorf("what call %s was asked about cannot be read: %w", c.Ref.Call, err)
+	}
+	ask := ctxperm.ApprovalRequest{Call: c.Ref.Call, Txn: t.ID, Session: t.Session, Principal: who, Reasons: d.Reasons}
+	if d.Remember != nil {
+		ask.Remember = *d.Remember
+	}
+	for _, a := range c.Asked.Access {
+		ask.Accesses = append(ask.Accesses, perm.ResourceAccess{Action: perm.Action(a.Action), Resource: a.Resource, Method: a.Method})
+	}
+	return ask, nil
 }
 
 // waiting returns a call that the answer can be given to.

@@ -26,6 +26,7 @@ type ApprovalRequest struct {
 	Preview    string        // the changes that a finished program proposes, as a diff; empty: nothing has run yet
 	Running    bool          // the call runs while it waits for the answer; its own timeout is paused
 	Earlier    string        // states an earlier approval of the call and its accesses; empty: the first request
+	Remember   perm.Remember // what an approval covers beside the call
 	Revision   string        // policy revision
 	Digest     string        // digest over all of this; an answer is bound to it
 	InPlace    time.Duration // how long the call waits in its process at most, and continues when answered; 0: the call ends pending

@@ -47,6 +47,7 @@ type call struct {
 	person  bool         // the client can ask the person
 	waits   bool         // the client asks the person; set before ready
 	asked   tool.Outcome // of a call that waited for the client to ask; set before ready
+	agreed  bool         // the client used its tool, and reported no failure; set before done
 }
 
 // report is how a client's tool ended.
@@ -83,6 +84,7 @@ func (c *call) proceed(ctx context.Context) report {
 	c.started.Do(func() { close(c.ready) })
 	select {
 	case r := <-c.ended:
+		c.agreed = r.Unknown == "" && !r.Failed
 		return r
 	case <-ctx.Done():
 		return report{Unknown: "remit stopped waiting: " + context.Cause(ctx).Error()}

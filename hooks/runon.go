@@ -23,11 +23,11 @@ func (one *session) goesOn(c *call) bool {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.leftOn = one.leftOn || c.name == observedName
-	return one.keep(c)
+	return one.letRun(c)
 }
 
-// keep lets a sandboxed command go on, if it still runs. The caller holds mu.
-func (one *session) keep(c *call) bool {
+// letRun lets a sandboxed command go on, if it still runs. The caller holds mu.
+func (one *session) letRun(c *call) bool {
 	runs := c.name == shellName && !c.over && (c.behind || c.attached.Load())
 	if runs {
 		one.behind[c] = true
@@ -41,7 +41,7 @@ func (one *session) goOn() (observed bool) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	for id, c := range one.open {
-		if observed = observed || c.name == observedName && c.begun(); one.keep(c) {
+		if observed = observed || c.name == observedName && c.begun(); one.letRun(c) {
 			delete(one.open, id)
 		}
 	}

@@ -98,7 +98,7 @@ func (s *Server) session(ctx context.Context, c Client, e Event, project string)
 	s.mu.Lock()
 	one, closed := s.sessions[key], s.closed
 	if one == nil && !closed {
-		one = &session{server: s, client: c, id: e.Session, key: key, opened: make(chan struct{}), open: map[string]*call{}, waiting: map[string]waiting{}, asked: map[string]bool{}, behind: map[*call]bool{}}
+		one = &session{server: s, client: c, id: e.Session, key: key, opened: make(chan struct{}), open: map[string]*call{}, waiting: map[string]waiting{}, asked: map[string]bool{}, prompted: map[string]string{}, behind: map[*call]bool{}}
 		s.sessions[key] = one
 		s.mu.Unlock()
 		one.begin(ctx, e, project)

@@ -28,15 +28,16 @@ type session struct {
 	space  *Workspace
 	agent  *agent.Session
 
-	mu      sync.Mutex // never held across a call of a tool
-	prompt  prompt
-	txn     *agent.Txn         // of the prompt; nil: no call yet
-	open    map[string]*call   // uses that the client works on
-	behind  map[*call]bool     // sandboxed commands that run on
-	uses    int                // number of uses so far
-	leftOn  bool               // an observed command may run on
-	waiting map[string]waiting // calls that wait for an approval, by tool and arguments
-	asked   map[string]bool    // what waited in a transaction that is committed: nobody can approve that any more
+	mu       sync.Mutex // never held across a call of a tool
+	prompt   prompt
+	txn      *agent.Txn         // of the prompt; nil: no call yet
+	open     map[string]*call   // uses that the client works on
+	behind   map[*call]bool     // sandboxed commands that run on
+	uses     int                // number of uses so far
+	leftOn   bool               // an observed command may run on
+	waiting  map[string]waiting // calls that wait for an approval, by tool and arguments
+	prompted map[string]string  // calls without a reported end that the client asked the person about, by its ID of the use
+	asked    map[string]bool    // what waited in a transaction that is committed: nobody can approve that any more
 }
 
 // prompt is what a person asked the agent.
@@ -69,6 +70,7 @@ func (one *session) promptEnds(ctx context.Context) error {
 	one.mu.Lock()
 	tx := one.txn
 	one.txn = nil
+	clear(one.prompted)
 	for use, w := range one.waiting {
 		if w.txn == tx {
 			delete(one.waiting, use)
@@ -328,10 +330,14 @@ func (one *session) delegate(ctx context.Context, tx *agent.Txn, c *call, out to
 	c.waits = true
 	c.asked = out
 	by := "the prompt of " + one.client.Title + ", whose answer remit does not see"
-	if err := one.space.Runtime.Answer(ctx, agent.Answer{Call: out.Call, Approved: true, By: by}); err != nil {
+	if err := one.space.Runtime.Answer(ctx, agent.Answer{Call: out.Call, Approved: true, By: by, Once: true}); err != nil {
 		return out, err
 	}
-	return tx.Resume(ctx, out.Call)
+	last, err := tx.Resume(ctx, out.Call)
+	if err == nil {
+		one.keepAnswer(ctx, c, out.Call, last)
+	}
+	return last, err
 }
 
 // place returns the transaction of a call: that of the prompt, or one of its
@@ -357,6 +363,7 @@ func (one *session) place(ctx context.Context, e Event, name string, c *call) (t
 func (one *session) after(ctx context.Context, e Event) Answer {
 	c := one.find(e)
 	if c == nil {
+		one.agreed(ctx, e)
 		return Answer{}
 	}
 	if c.behind {
@@ -461,7 +468,7 @@ func (u use) tools(sandbox bool) []string {
 // reasons returns why the policy asks, for the person.
 func reasons(c *call) string {
 	if c.asked.Error != nil && c.asked.Error.Why != "" {
-		return "remit asks: " + c.asked.Error.Why
+		return "remit asks: " + c.asked.Error.Why + covers(c.asked)
 	}
 	return "remit asks about this call"
 }

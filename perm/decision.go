@@ -52,6 +52,7 @@ type Details struct {
 	Labels               []string // labels to add to the session
 	Redact               []string // JSON pointers into {"args": …, "output": …} to values that are neither logged nor shown
 	Masks                []string // files that a sandboxed program does not see; a text that is not a Mask denies the call
+	Remember             Remember // what an approval covers beside the call; only for an ask
 	Limits               []Limit  // budgets of the call; a call over one is denied
 	Revision             string   // digest of the policies that decided
 }
@@ -98,10 +99,11 @@ func (d Decision) MarshalJSON() ([]byte, error) { return json.Marshal(d.Record()
 // DecisionRecord is a decision as data, for the journal and for responses. It
 // carries no authority: no function turns a record back into a Decision.
 type DecisionRecord struct {
-	Effect   string   `json:"effect"`
-	Reasons  []Reason `json:"reasons"`
-	Hints    []string `json:"hints,omitempty"`
-	Revision string   `json:"revision"`
+	Effect   string    `json:"effect"`
+	Reasons  []Reason  `json:"reasons"`
+	Hints    []string  `json:"hints,omitempty"`
+	Remember *Remember `json:"remember,omitempty"` // missing: the approver says what the approval covers
+	Revision string    `json:"revision"`
 }
 
 // Bounds of a record: the number of reasons and hints, and the bytes of each. A
@@ -135,10 +137,15 @@ func (d Decision) Record() DecisionRecord {
 	for i, h := range hints {
 		hints[i] = clipped(h)
 	}
-	return DecisionRecord{
+	out := DecisionRecord{
 		Effect: d.effect.String(), Reasons: reasons,
 		Hints: hints, Revision: d.details.Revision,
 	}
+	if d.details.Remember.Scope != "" {
+		own := d.details.Remember.clone()
+		out.Remember = &own
+	}
+	return out
 }
 
 func (d Details) clone() Details {
@@ -146,6 +153,6 @@ func (d Details) clone() Details {
 		Reasons: slices.Clone(d.Reasons), Hints: slices.Clone(d.Hints),
 		Requires: slices.Clone(d.Requires), FailedPostconditions: slices.Clone(d.FailedPostconditions), HideReasons: slices.Clone(d.HideReasons),
 		Labels: slices.Clone(d.Labels), Redact: slices.Clone(d.Redact),
-		Masks: slices.Clone(d.Masks), Limits: slices.Clone(d.Limits), Revision: d.Revision,
+		Masks: slices.Clone(d.Masks), Remember: d.Remember.clone(), Limits: slices.Clone(d.Limits), Revision: d.Revision,
 	}
 }

@@ -64,7 +64,8 @@ func (l *Pipeline) approve(ctx context.Context, a admitted, asked []perm.Resourc
 	case l.asks(answer.By()):
 		return refuse("the one who asks cannot be the one who approves")
 	}
-	if r, ok := answer.Remembered().Get(); ok && l.p.Memory != nil {
+	r, ok := answer.Remembered().Get()
+	if (ok || ask.Remember.Scope == perm.RememberSession) && l.p.Memory != nil {
 		// If this fails, the runtime asks the approver again next time.
 		_ = l.p.Memory.Keep(ctx, ask, toolRef(a.tool, ""), a.digest, answer.By(), r)
 	}
@@ -148,7 +149,7 @@ func (l *Pipeline) question(a admitted, asked []perm.ResourceAccess, d perm.Deci
 	ask := ctxperm.ApprovalRequest{
 		Call: a.id, Txn: l.p.Recorder.Txn(), Session: l.p.Recorder.Session(), Tool: a.tool.Name(), ToolDigest: a.tool.Digest(), Settings: a.tool.SettingsDigest(),
 		Principal: l.p.Principal.Clone(), Input: slices.Clone(a.redaction.shownInput()), Accesses: slices.Clone(asked),
-		Reasons: d.Reasons(), Revision: d.Revision(), Running: a.during,
+		Reasons: d.Reasons(), Remember: a.remember(d), Revision: d.Revision(), Running: a.during,
 		Earlier: a.redaction.text((&record.Asked{Approvals: a.before}).Earlier()),
 	}
 	parts := [][]byte{[]byte(ask.Txn), []byte(ask.Call), []byte(ask.ToolDigest), a.input, []byte(ask.Principal.ID), []byte(ask.Revision)}
@@ -157,6 +158,12 @@ func (l *Pipeline) question(a admitted, asked []perm.ResourceAccess, d perm.Deci
 	}
 	if ask.Settings != "" {
 		parts = append(parts, []byte("settings"), []byte(ask.Settings))
+	}
+	if ask.Remember.Scope != "" {
+		parts = append(parts, []byte("remember"), []byte(ask.Remember.Scope))
+		for _, key := range ask.Remember.Keys {
+			parts = append(parts, []byte(key))
+		}
 	}
 	if a.during {
 		parts = append(parts, []byte("running"))
@@ -170,6 +177,18 @@ func (l *Pipeline) question(a admitted, asked []perm.ResourceAccess, d perm.Deci
 	}
 	ask.Digest = string(canon.Sum("remit/ask/v1", parts...))
 	return ask
+}
+
+// remember returns what an approval of the call covers beside it. A later
+// request of the call is about what it does as it runs, which its keys do not
+// say. A key that a redaction changes is not recorded, because it would be the
+// key of other values, too.
+func (a admitted) remember(d perm.Decision) perm.Remember {
+	r := d.Details().Remember
+	if r.Scope == perm.RememberSession && (a.during || a.program != nil || !slices.Equal(a.redaction.texts(r.Keys), r.Keys)) {
+		return perm.Remember{Scope: perm.RememberNever}
+	}
+	return r
 }
 
 // suspended ends a call that needs an approval as pending. For a call that was
@@ -300,7 +319,11 @@ func (l *Pipeline) reportPending(ask ctxperm.ApprovalRequest, as *record.Asked) 
 
 // askedRecord returns the record of an approval request.
 func (l *Pipeline) askedRecord(p permitted, ask ctxperm.ApprovalRequest, limit time.Duration) (*record.Asked, error) {
-	decision, err := canon.Marshal(p.redaction.decision(p.decision))
+	as := p.redaction.decision(p.decision)
+	if as.Remember = nil; ask.Remember.Scope != "" {
+		as.Remember = &ask.Remember
+	}
+	decision, err := canon.Marshal(as)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,14 @@ type encodedDecision struct {
 func (e *encodedDecision) of(d perm.DecisionRecord) bool {
 	return e != nil && e.decision.Effect == d.Effect && e.decision.Revision == d.Revision &&
 		slices.Equal(e.decision.Reasons, d.Reasons) && slices.Equal(e.decision.Hints, d.Hints) &&
-		(e.decision.Reasons == nil) == (d.Reasons == nil)
+		(e.decision.Reasons == nil) == (d.Reasons == nil) && sameRemember(e.decision.Remember, d.Remember)
+}
+
+func sameRemember(a, b *perm.Remember) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Scope == b.Scope && slices.Equal(a.Keys, b.Keys)
 }
 
 // decisionText returns the canonical form of a decision, for records. Callers

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -33,6 +34,9 @@ func cloneOutcome(o tool.Outcome) tool.Outcome {
 	if o.Decision != nil {
 		d := *o.Decision
 		d.Reasons, d.Hints = slices.Clone(d.Reasons), slices.Clone(d.Hints)
+		if d.Remember != nil {
+			d.Remember = &perm.Remember{Scope: d.Remember.Scope, Keys: slices.Clone(d.Remember.Keys)}
+		}
 		o.Decision = &d
 	}
 	if o.Verdict != nil {

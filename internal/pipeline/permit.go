@@ -303,7 +303,7 @@ func strictest(ds []perm.Decision) perm.Decision {
 			out = d
 		}
 	}
-	details := perm.Details{Revision: out.Revision(), Labels: labelsOf(ds)}
+	details := perm.Details{Revision: out.Revision(), Labels: labelsOf(ds), Remember: rememberOf(ds, out)}
 	for _, d := range ds {
 		details.Limits = append(details.Limits, d.Limits()...)
 		one := d.Details()
@@ -312,6 +312,18 @@ func strictest(ds []perm.Decision) perm.Decision {
 		details.Requires = merged(details.Requires, one.Requires)
 	}
 	return perm.NewDecision(out.Effect(), details)
+}
+
+// rememberOf returns what an approval of all asks among some decisions covers.
+// first is the first one of the strictest decisions.
+func rememberOf(ds []perm.Decision, first perm.Decision) perm.Remember {
+	out := first.Details().Remember
+	for _, d := range ds {
+		if first.Effect() == perm.Ask && d.Effect() == perm.Ask {
+			out = out.Join(d.Details().Remember)
+		}
+	}
+	return out
 }
 
 // merged appends the elements of more that all does not contain, in order.

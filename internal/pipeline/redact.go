@@ -260,6 +260,9 @@ func (v *redaction) record(r perm.DecisionRecord) perm.DecisionRecord {
 		r.Reasons[i].Text = v.text(r.Reasons[i].Text)
 	}
 	r.Hints = v.texts(r.Hints)
+	if r.Remember != nil {
+		r.Remember = &perm.Remember{Scope: r.Remember.Scope, Keys: v.texts(r.Remember.Keys)}
+	}
 	return r
 }
 

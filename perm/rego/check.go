@@ -118,6 +118,12 @@ func (p *problems) checkElement(set string, rule *ast.Rule) {
 		}
 		return
 	}
+	if object, ok := rule.Head.Key.Value.(ast.Object); ok && set == setAsk {
+		if err := checkAsk(object); err != nil {
+			p.add(spot(rule.Loc()), shapeAsk, "%v", err)
+		}
+		return
+	}
 	value := rule.Head.Key.Value
 	switch value.(type) {
 	case ast.Object, *ast.Array, ast.Set: // not text, even with variables in it

@@ -175,7 +175,10 @@ func ordered(list []element) []element {
 }
 
 func (e element) compare(other element) int {
-	return cmp.Or(cmp.Compare(e.rule, other.rule), strings.Compare(e.text, other.text), compareLimits(e.limit, other.limit))
+	return cmp.Or(
+		cmp.Compare(e.rule, other.rule), strings.Compare(e.text, other.text), compareLimits(e.limit, other.limit),
+		strings.Compare(e.remember.Scope, other.remember.Scope), slices.Compare(e.remember.Keys, other.remember.Keys),
+	)
 }
 
 // add adds the elements of other rules.

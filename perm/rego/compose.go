@@ -22,6 +22,7 @@ func (a setElements) compose(r *perm.Request, bad func(set, text string) string)
 	case len(asks) > 0:
 		// If both ask and hold match, the call is held after its approval.
 		d.Reasons = append(asks, holds...)
+		d.Remember = a.remember()
 		return perm.Ask, d
 	case len(holds) > 0:
 		d.Reasons = holds

@@ -25,8 +25,9 @@ type element struct {
 	text string
 	at   string
 
-	limit *perm.Limit // budget of an element of the set limit
-	sound bool        // known to be one that can be applied
+	limit    *perm.Limit   // budget of an element of the set limit
+	remember perm.Remember // of an element of the set ask that is an object
+	sound    bool          // known to be one that can be applied
 }
 
 // evaluate queries the sets of a purpose. If a context is done, it always
@@ -193,6 +194,13 @@ func (r *ruleset) element(term *ast.Term) (element, error) {
 			return element{}, fmt.Errorf("%w: the rule of limit at %s: %w", ErrEvaluation, where.at, err)
 		}
 		return element{rule: n, text: l.Budget, at: where.at, limit: &l}, nil
+	}
+	if object, asks := pair.Elem(1).Value.(ast.Object); asks && where.set == setAsk {
+		reason, remember, err := askOf(object)
+		if err != nil {
+			return element{}, fmt.Errorf("%w: the rule of ask at %s: %w", ErrEvaluation, where.at, err)
+		}
+		return element{rule: n, text: reason, at: where.at, remember: remember}, nil
 	}
 	text, ok := pair.Elem(1).Value.(ast.String)
 	if !ok {

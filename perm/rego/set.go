@@ -11,7 +11,7 @@ import (
 const (
 	setDeny    = "deny"    // reason: denies the access, even if other sets permit it
 	setLimit   = "limit"   // reason, or a budget: denies the access; a budget only if it is used up
-	setAsk     = "ask"     // reason: requires an approval
+	setAsk     = "ask"     // reason, or an object that says what the approval covers: requires an approval
 	setHold    = "hold"    // reason: queues the call until its transaction commits
 	setAllow   = "allow"   // reason: permits the access now
 	setHint    = "hint"    // sentence: goes to the model with a refusal

@@ -55,12 +55,21 @@ deny contains "the sandbox does not have what this command needs" if {
 	coding_agent.leaves
 }
 
-ask contains sprintf("the command can send data to, and gets content from: %s", [concat(", ", coding_agent.named_hosts)]) if {
+sends := sprintf("the command can send data to, and gets content from: %s", [concat(", ", coding_agent.named_hosts)])
+
+ask contains {"reason": sends, "remember": "session", "keys": coding_agent.page_keys} if {
 	sandboxed
 	count(coding_agent.named_hosts) > 0
+	count(coding_agent.page_keys) > 0
 }
 
-ask contains "the command lets a package run code where it is installed" if {
+ask contains {"reason": sends, "remember": "never"} if {
+	sandboxed
+	count(coding_agent.named_hosts) > 0
+	count(coding_agent.page_keys) == 0
+}
+
+ask contains {"reason": "the command lets a package run code where it is installed", "remember": "never"} if {
 	sandboxed
 	regex.match(`\bnpm pkg set\b|\bpackage\.json\b`, coding_agent.command)
 	regex.match(coding_agent.lifecycle, coding_agent.command)
@@ -71,9 +80,16 @@ allow contains "the text of the command has only forms that change nothing of ot
 	coding_agent.harmless
 }
 
-ask contains "the command runs outside the sandbox" if {
+ask contains {"reason": "the command runs outside the sandbox", "remember": "session", "keys": coding_agent.keys} if {
 	observed_command
 	not coding_agent.harmless
+	count(coding_agent.keys) > 0
+}
+
+ask contains {"reason": "the command runs outside the sandbox", "remember": "never"} if {
+	observed_command
+	not coding_agent.harmless
+	count(coding_agent.keys) == 0
 }
 
 deny contains "a person starts what acts as another user" if {
@@ -108,6 +124,17 @@ allow contains "the command was approved with this host" if {
 	input.access.resource.host in coding_agent.named_hosts
 }
 
+allow contains "the command only gets pages of documentation" if {
+	connects
+	input.access.resource.port == 443
+	input.access.resource.host in coding_agent.page_hosts
+}
+
+label contains "untrusted" if {
+	sandboxed
+	count(coding_agent.page_hosts) > 0
+}
+
 hint contains "a running command cannot ask: start it again with the URL in its text, such as https://HOST/, and the person decides before it starts" if connects
 
 allow contains "the search is for words" if {
@@ -125,12 +152,15 @@ allow contains "pages of documentation may be fetched" if {
 	coding_agent.documented(input.access.resource.host)
 }
 
-ask contains "the page may hold instructions, and its address leaves this machine" if {
+ask contains {
+	"reason": "the page may hold instructions, and its address leaves this machine", "remember": "session",
+	"keys": {sprintf("pages of %s", [input.access.resource.host])},
+} if {
 	fetches
 	not coding_agent.documented(input.access.resource.host)
 }
 
-ask contains "the address or the search is long enough to carry data away" if {
+ask contains {"reason": "the address or the search is long enough to carry data away", "remember": "never"} if {
 	input.tool.name == "client_fetch"
 	coding_agent.carries
 }
@@ -152,9 +182,20 @@ allow contains "the person listed this tool" if {
 	input.call.args.tool in coding_agent.safe_tools
 }
 
+allow contains "the tool gets public documentation" if {
+	other_call
+	coding_agent.documents
+}
+
+label contains "untrusted" if {
+	other_call
+	coding_agent.documents
+}
+
 ask contains "what this tool does outside the workspace is unknown" if {
 	other_call
 	not input.call.args.tool in coding_agent.safe_tools
+	not coding_agent.documents
 }
 
 ask contains "the file lies outside the workspace, and a revert does not restore it" if input.tool.name == "client_outside"

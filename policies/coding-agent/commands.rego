@@ -99,6 +99,7 @@ named_hosts contains host if {
 	host := url_host(one.url)
 	not host in source_hosts
 	not own_address(host)
+	not host in page_hosts
 }
 
 url_host(url) := lower(regex.replace(url, `^https?://([^/?#@]*@)?([^/:?#]+).*$`, "$2")) if regex.match(`^https?://([^/?#@]*@)?[^/:?#\[]+`, url)
@@ -132,7 +133,7 @@ harmless_step := concat("", [`^(`, concat("|", [
 	`grep( -[ciEFnovwx]+)* ([\w.][\w.:-]*|'[\w.][\w .:-]*'|"[\w.][\w .:-]*")`,
 	concat("", [
 		`curl( -[sSfiIvg]+| --silent| --fail| --head| --include| --show-error| -o /dev/null| -m \d+| --max-time \d+| --retry \d+| -X (GET|HEAD)`,
-		`| -w ('(%\{http_code\}|\\n| )+'|"(%\{http_code\}|\\n| )+")| -H ('[A-Za-z-]+: [\w ./=,+-]+'|"[A-Za-z-]+: [\w ./=,+-]+"))* (`,
+		`| -w ('(%\{[a-z_]+\}|\\n| )+'|"(%\{[a-z_]+\}|\\n| )+")| -H ('[A-Za-z-]+: [\w ./=,+-]+'|"[A-Za-z-]+: [\w ./=,+-]+"))* (`,
 		local_url, `|'`, local_url, `'|"`, local_url, `")`,
 	]),
 	`lsof( -[nPti]+)*( (tcp|TCP)?:\d+)?`, `ss -[tlnpu]+`, `pg_isready( -h (localhost|127\.0\.0\.1)| -p \d+| -q)*`,
@@ -140,6 +141,7 @@ harmless_step := concat("", [`^(`, concat("|", [
 	`gh (pr|issue|run|release) (list|status|view|checks|diff)( \d+| --(watch|comments|required))*`,
 	`git fetch( -[qpv]+| --(all|prune|tags|quiet))*( (origin|upstream)( [A-Za-z][\w/-]*)?)?`,
 	`git pull( -q| --(ff-only|rebase|quiet))*( (origin|upstream)( [A-Za-z][\w/-]*)?)?`,
+	`git diff --(stat|shortstat|name-only|name-status) (origin|upstream)/[\w/-]+(\.\.\.?(HEAD|(origin|upstream)/[\w/-]+))?`,
 	`git (rebase|merge --ff-only) (origin|upstream)/[\w/-]+`, `git ls-remote( --(heads|tags))* (origin|upstream)`,
 	`git remote( -v| show (origin|upstream))`, `git (status|log|branch|stash list)( -(s|sb|b|v|vv|a|r|\d+)| --(oneline|short|stat|graph|all|decorate|porcelain))*`,
 ]), `)$`])

@@ -40,6 +40,27 @@ readable_folders contains folder if {
 	}
 }
 
+# Servers that give public documentation, by the names under which people add
+# them. A search of theirs is like a search of the web.
+documentation_servers contains name if some name in {"context7", "deepwiki", "microsoft-docs", "microsoft_docs", "aws-documentation", "aws_documentation"}
+
+documents if {
+	parts := split(input.call.args.tool, "__")
+	count(parts) == 3
+	parts[0] == "mcp"
+	parts[1] in documentation_servers
+	not tells
+}
+
+# An input that can carry data away.
+tells if {
+	walk(input.call.args.input, [_, text])
+	is_string(text)
+	regex.match(concat("", [`^.{241}|[A-Za-z0-9+%]{40,}|`, secret_text]), text)
+}
+
+tells if not is_object(input.call.args.input)
+
 # Ports of this machine that command administration, not an own server.
 control_ports contains port if some port in {"4646", "5432", "5984", "8001", "8200", "8300", "8500", "8600"}
 
@@ -130,7 +151,9 @@ carries if {
 	count(text) > 240
 }
 
-carries if regex.match(`[A-Za-z0-9+_%]{40,}|[?&#][^=&#]*=[^&#]{64,}|//[^/]*@`, object.get(input.call.args, "url", ""))
+carries if regex.match(carrying, object.get(input.call.args, "url", ""))
+
+carrying := `[A-Za-z0-9+%]{40,}|[?&#][^=&#]*=[^&#]{64,}|//[^/]*@`
 
 carries if regex.match(secret_text, object.get(input.call.args, "query", ""))
 

@@ -54,6 +54,7 @@ type Remembered struct {
 	Access      []Access  `json:"access"`
 	InputDigest string    `json:"input_digest,omitempty"` // set: only with this input
 	Reasons     []string  `json:"reasons"`                // why the policy asked
+	Keys        []string  `json:"keys,omitempty"`         // set: only calls that the policy asks about with no other keys; sorted
 	Always      bool      `json:"always"`                 // false: only in the session of the record
 	Expires     time.Time `json:"expires"`                // UTC
 	By          string    `json:"by"`

@@ -32,6 +32,7 @@ const home = "/home/dev"
 type judge struct {
 	t       *testing.T
 	engine  *rego.Engine
+	runtime *agent.Runtime
 	session *agent.Session
 }
 
@@ -59,7 +60,7 @@ func newJudge(t *testing.T) *judge {
 	})
 	s, err := rt.Session(t.Context(), perm.Principal{ID: "claude-code"})
 	require.NoError(t, err)
-	return &judge{t, engine, s}
+	return &judge{t, engine, rt, s}
 }
 
 // decides returns what a call of the corpus becomes.
@@ -139,7 +140,7 @@ func (c count) per100(n int) float64 { return float64(n) * 100 / float64(c.calls
 // most is what the pack reaches in each half, and what no change may exceed. The
 // calls that remain use docker, databases, forges, remotes, own servers in the
 // background and tools of other servers.
-var most = [2]count{{prompts: 30, redirected: 3}, {prompts: 27, redirected: 3}}
+var most = [2]count{{prompts: 29, redirected: 3}, {prompts: 22, redirected: 3}}
 
 // TestHonestPrompts counts the prompts that honest work needs.
 func TestHonestPrompts(t *testing.T) {

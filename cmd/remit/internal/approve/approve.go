@@ -162,6 +162,7 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 		}
 	}
 	reply := agent.Answer{Call: id, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question}
+	f.byPolicy(w.Call)
 	grant, err := f.answer(ctx, rt, reply)
 	if err != nil {
 		return w, answerProblem(err, at, id)

@@ -120,6 +120,9 @@ func grantText(g agent.GrantInfo) string {
 		what = fmt.Sprintf("%s may use %s, %s, approved by %s", cli.Printable(g.Principal), g.Tool, where, cli.Printable(withWhy(g.By, g.Why)))
 	}
 	_, _ = fmt.Fprintf(&b, "%s  %s  %s\n", g.ID, state, what)
+	for _, key := range g.Keys {
+		_, _ = fmt.Fprintf(&b, "  only %s\n", cli.Printable(key))
+	}
 	for _, access := range g.Accesses {
 		_, _ = fmt.Fprintf(&b, "  %s\n", cli.Printable(access.String()))
 	}

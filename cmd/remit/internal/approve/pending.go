@@ -124,6 +124,9 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 	for _, access := range r.Access {
 		row("touches", access.Action+" "+access.Resource)
 	}
+	if r.Remember != nil && len(r.Remember.Keys) > 0 {
+		row("covers", "also, in this session: "+strings.Join(r.Remember.Keys, ", ")+"; --remember once approves only this call")
+	}
 	row("since", fmt.Sprintf("%s (%s)", when(r.Since), now.Sub(r.Since).Round(time.Second)))
 	switch r.State {
 	case "waits":

@@ -30,6 +30,7 @@ type PendingRecord struct {
 	Input     json.RawMessage `json:"input"` // without sensitive values
 	Access    []record.Access `json:"access"`
 	Reasons   []render.Reason `json:"reasons"`
+	Remember  *perm.Remember  `json:"remember,omitempty"` // what the policy lets an approval cover beside the call
 	Since     time.Time       `json:"since"`
 	Expires   time.Time       `json:"expires"`
 	State     string          `json:"state"`              // waits, approved, denied, expired, interrupted
@@ -61,6 +62,7 @@ func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Jou
 	if err := json.Unmarshal(c.Asked.Decision, &d); err != nil {
 		return PendingRecord{}, fmt.Errorf("the decision of call %s: %w", r.Call, err)
 	}
+	r.Remember = d.Remember
 	r.Reasons = cli.Listed(render.DecisionOf(&d).Reasons)
 	var asked lineage.AskingProcess
 	if first := w.Call.Asked.Processes; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
