@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/remit-dev/remit/internal/host"
 )
 
 // Snapshots of folders with what every system supports. The build tag
@@ -27,7 +29,7 @@ const clockTick = 3 * time.Second
 
 // snapshotClock returns a time so early that a later change of a file that was
 // last changed before it has another time.
-func snapshotClock() (time.Time, error) { return time.Now().Add(-clockTick), nil }
+func snapshotClock() (time.Time, error) { return host.Real().Now().Add(-clockTick), nil }
 
 // flush is unused here; see hardenMany.
 func flush(*os.File) error { return errors.ErrUnsupported }
