@@ -30,7 +30,7 @@ func Run(args []string) (code int, handled bool) {
 	if !hook && !exec {
 		return 0, false
 	}
-	conn, err := dial(home(syscall.Getenv))
+	conn, err := dial(Home(syscall.Getenv))
 	if err != nil {
 		return 0, false
 	}
@@ -85,7 +85,7 @@ func Settle(home, dir string) error {
 		return err
 	}
 	_ = syscall.SetsockoptTimeval(conn, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &syscall.Timeval{Sec: 60})
-	return settled(exchange(conn, "settle", nil, dir, "", ""))
+	return Settled(exchange(conn, "settle", nil, dir, "", ""))
 }
 
 // report sends one event and writes its answer. It returns false if another
@@ -100,7 +100,7 @@ func report(conn int, client string) (code int, handled bool) {
 	if project == "" {
 		project, _ = syscall.Getenv("GEMINI_PROJECT_DIR")
 	}
-	var r reply
+	var r Response
 	if err == nil {
 		r, err = exchange(conn, "hook", nil, client, project, string(taken.event))
 	}
@@ -109,14 +109,14 @@ func report(conn int, client string) (code int, handled bool) {
 		return 0, false
 	case err != nil:
 		complain("the resident process of remit did not answer: " + err.Error())
-		return without(taken.event), true
-	case r.word == Handover:
+		return Without(taken.event), true
+	case r.Word == Handover:
 		return 0, false
-	case r.word == Refused:
-		complain(string(r.complaint))
-		return without(taken.event), true
+	case r.Word == Refused:
+		complain(string(r.Error))
+		return Without(taken.event), true
 	}
-	return r.code, true
+	return r.Code, true
 }
 
 // exitFailed is the exit code of a command that could not be run.
@@ -139,14 +139,14 @@ func show(conn int, token string) int {
 	case err != nil:
 		complain("the resident process of remit ended; nothing of the command was applied, or recovery reports it: " + err.Error())
 		return exitFailed
-	case r.word == Refused:
-		complain(string(r.complaint))
+	case r.Word == Refused:
+		complain(string(r.Error))
 		return exitFailed
-	case r.word == Handover:
+	case r.Word == Handover:
 		complain("the command did not run: remit was replaced by another version meanwhile; repeat the call")
 		return exitFailed
 	}
-	return r.code
+	return r.Code
 }
 
 func complain(text string) { _, _ = syscall.Write(2, []byte("remit: "+text+"\n")) }
@@ -155,9 +155,9 @@ func complain(text string) { _, _ = syscall.Write(2, []byte("remit: "+text+"\n")
 var errEnded = errors.New("it ended")
 
 // exchange sends a request and writes the outputs of the reply.
-func exchange(conn int, kind string, rights []byte, fields ...string) (r reply, err error) {
+func exchange(conn int, kind string, rights []byte, fields ...string) (r Response, err error) {
 	defer func() { _ = syscall.Close(conn) }()
-	first := []byte(RequestLine(kind, fields...))
+	first := []byte(RequestLine(Build(), kind, fields...))
 	if rights != nil {
 		err = syscall.Sendmsg(conn, first, rights, nil, 0)
 	} else {
@@ -169,7 +169,7 @@ func exchange(conn int, kind string, rights []byte, fields ...string) (r reply, 
 		}
 	}
 	all, failed := readAll(conn) // also of one that did not read the whole request
-	r, unclear := parseReply(all)
+	r, unclear := ParseReply(all)
 	switch {
 	case unclear == nil:
 	case len(all) == 0 && (err != nil || failed == nil || failed == syscall.ECONNRESET):
@@ -177,10 +177,10 @@ func exchange(conn int, kind string, rights []byte, fields ...string) (r reply, 
 	default:
 		return r, errors.Join(err, failed, unclear)
 	}
-	if r.word != Reply {
+	if r.Word != Reply {
 		return r, nil
 	}
-	return r, errors.Join(writeAll(1, r.out), writeAll(2, r.complaint))
+	return r, errors.Join(writeAll(1, r.Out), writeAll(2, r.Error))
 }
 
 func readAll(fd int) (all []byte, err error) {
@@ -211,4 +211,11 @@ func writeAll(fd int, p []byte) error {
 		p = p[n:]
 	}
 	return nil
+}
+
+// taken is the event that this process has read, so that another resident
+// process gets it if the first one hands over.
+var taken struct {
+	event []byte
+	read  bool
 }

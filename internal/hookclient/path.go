@@ -7,8 +7,8 @@ const (
 	Socket = "socket"
 )
 
-// home returns the user's folder for state, as cmd/remit/internal/state does.
-func home(env func(string) (string, bool)) string {
+// Home returns the user's folder for state, as cmd/remit/internal/state does.
+func Home(env func(string) (string, bool)) string {
 	if dir, _ := env("XDG_STATE_HOME"); absolute(dir) {
 		return dir
 	}

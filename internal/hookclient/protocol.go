@@ -21,18 +21,18 @@ const (
 	Refused  = "refused"  // why this client is not served
 )
 
-// reply is the reply of the resident process.
-type reply struct {
-	word           string
-	code           int
-	out, complaint []byte
+// Response is the reply of the resident process.
+type Response struct {
+	Word       string // Reply, Handover or Refused
+	Code       int
+	Out, Error []byte
 }
 
 // errReply says that the connection ended before the reply.
 var errReply = errors.New("the reply is incomplete")
 
-// parseReply splits a reply.
-func parseReply(all []byte) (r reply, err error) {
+// ParseReply splits a reply.
+func ParseReply(all []byte) (r Response, err error) {
 	end := -1
 	for i, b := range all {
 		if b == '\n' {
@@ -44,8 +44,8 @@ func parseReply(all []byte) (r reply, err error) {
 	for at < end && all[at] != ' ' {
 		at++
 	}
-	r.word = string(all[:at])
-	if r.word != Reply && r.word != Handover && r.word != Refused {
+	r.Word = string(all[:at])
+	if r.Word != Reply && r.Word != Handover && r.Word != Refused {
 		return r, errReply
 	}
 	var numbers [3]int
@@ -64,13 +64,14 @@ func parseReply(all []byte) (r reply, err error) {
 	if len(rest) != numbers[1]+numbers[2] {
 		return r, errReply
 	}
-	r.code, r.out, r.complaint = numbers[0], rest[:numbers[1]], rest[numbers[1]:]
+	r.Code, r.Out, r.Error = numbers[0], rest[:numbers[1]], rest[numbers[1]:]
 	return r, nil
 }
 
-// RequestLine returns the first line of a request.
-func RequestLine(kind string, fields ...string) string {
-	line := protocol + " " + Build() + " " + kind
+// RequestLine returns the first line of a request. build identifies the program
+// that asks, and begins with its time.
+func RequestLine(build, kind string, fields ...string) string {
+	line := protocol + " " + build + " " + kind
 	for _, f := range fields {
 		line += " " + strconv.Itoa(len(f))
 	}
@@ -95,8 +96,8 @@ const (
 	exitTells  = 1 // at other moments, exit code 2 has other effects
 )
 
-// without returns the exit code of an event that has no answer.
-func without(event []byte) int {
+// Without returns the exit code of an event that has no answer.
+func Without(event []byte) int {
 	if decides(event) {
 		return exitBlocks
 	}
@@ -109,24 +110,17 @@ var errSettle = errors.New("the resident process could not end the prompt; its l
 // errOther says that the resident process belongs to another build.
 var errOther = errors.New("the resident process belongs to another version of remit; restart the agents of this user, and it ends")
 
-// settled returns the error of a request to end prompts.
-func settled(r reply, err error) error {
+// Settled returns the error of a request to end prompts.
+func Settled(r Response, err error) error {
 	switch {
 	case err != nil:
 		return err
-	case r.word == Handover: // it ended all prompts
+	case r.Word == Handover: // it ended all prompts
 		return nil
-	case r.word == Refused:
+	case r.Word == Refused:
 		return errOther
-	case r.code != 0:
+	case r.Code != 0:
 		return errSettle
 	}
 	return nil
-}
-
-// taken is the event that this process has read, so that another resident
-// process gets it if the first one hands over.
-var taken struct {
-	event []byte
-	read  bool
 }

@@ -6,12 +6,12 @@ import (
 	"context"
 	"net"
 
-	"github.com/remit-dev/remit/internal/hookclient"
+	"github.com/remit-dev/remit/internal/hookclient/netclient"
 )
 
 // dial connects to the resident process.
 func dial(ctx context.Context, home string) (net.Conn, error) {
-	path, err := hookclient.Address(home)
+	path, err := netclient.Address(home)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/hookclient"
+	"github.com/remit-dev/remit/internal/hookclient/netclient"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -48,7 +49,7 @@ func request(ctx context.Context, home string, r cli.AgentRevert) (out Reverted,
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	if _, err := io.WriteString(conn, hookclient.RequestLine("revert", string(text), "", "")+string(text)); err != nil {
+	if _, err := io.WriteString(conn, hookclient.RequestLine(netclient.Build(), "revert", string(text), "", "")+string(text)); err != nil {
 		return out, err
 	}
 	all, err := io.ReadAll(conn)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/remit-dev/remit/hooks"
 	"github.com/remit-dev/remit/internal/hookclient"
+	"github.com/remit-dev/remit/internal/hookclient/netclient"
 )
 
 // A resident process runs for long, and remit can be replaced meanwhile. A
@@ -42,7 +43,7 @@ type turns struct {
 }
 
 func newTurns() *turns {
-	return &turns{build: hookclient.Build(), newer: map[string]bool{}, leaving: make(chan struct{}), idle: make(chan struct{}), left: make(chan struct{})}
+	return &turns{build: netclient.Build(), newer: map[string]bool{}, leaving: make(chan struct{}), idle: make(chan struct{}), left: make(chan struct{})}
 }
 
 // enter begins a request. It returns false if this process begins none any
@@ -137,7 +138,7 @@ func versionOf(path string) string {
 	return info.Main.Version
 }
 
-// timeOf returns the time in a build; see hookclient.Build.
+// timeOf returns the time in a build; see netclient.Build.
 func timeOf(build string) int64 {
 	text, _, _ := strings.Cut(build, "-")
 	n, err := strconv.ParseInt(text, 10, 64)

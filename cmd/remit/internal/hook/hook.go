@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/hooks"
 	"github.com/remit-dev/remit/internal/hookclient"
+	"github.com/remit-dev/remit/internal/hookclient/netclient"
 )
 
 // Command returns remit hook. The resident process answers most events before
@@ -53,14 +54,14 @@ func Command(a *cli.App) *cobra.Command {
 func answer(ctx context.Context, a *cli.App, client string) (int, error) {
 	line := []string{"remit", "hook", client}
 	for range 4 {
-		if code, handled := hookclient.Run(line); handled {
+		if code, handled := netclient.Run(line); handled {
 			return code, nil
 		}
 		if err := spawn(ctx, a); err != nil {
 			return 0, err
 		}
 	}
-	code, handled := hookclient.Run(line)
+	code, handled := netclient.Run(line)
 	if !handled {
 		return 0, errors.New("it does not listen")
 	}

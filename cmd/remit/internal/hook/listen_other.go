@@ -5,12 +5,12 @@ package hook
 import (
 	"net"
 
-	"github.com/remit-dev/remit/internal/hookclient"
+	"github.com/remit-dev/remit/internal/hookclient/netclient"
 )
 
 // listenAt makes the socket below the user's folder for state.
 func listenAt(home, _ string) (*net.UnixListener, error) {
-	path, err := hookclient.Address(home)
+	path, err := netclient.Address(home)
 	if err != nil {
 		return nil, err
 	}

@@ -139,7 +139,12 @@ func (p *place) daemon() (pid int, program string) {
 }
 
 // end ends the resident process.
-func (p *place) end() {
+func (p *place) end() { p.signal(syscall.SIGTERM) }
+
+// kill kills the resident process.
+func (p *place) kill() { p.signal(syscall.SIGKILL) }
+
+func (p *place) signal(with syscall.Signal) {
 	pid, _ := p.daemon()
 	if pid == 0 {
 		return
@@ -147,7 +152,7 @@ func (p *place) end() {
 	fd, err := unix.PidfdOpen(pid, 0)
 	require.NoError(p.t, err)
 	defer func() { _ = unix.Close(fd) }()
-	require.NoError(p.t, unix.PidfdSendSignal(fd, syscall.SIGTERM, nil, 0))
+	require.NoError(p.t, unix.PidfdSendSignal(fd, with, nil, 0))
 	for {
 		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); err == nil {
 			return

@@ -1,4 +1,4 @@
-package hookclient
+package netclient
 
 import (
 	"errors"
