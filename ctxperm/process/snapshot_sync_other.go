@@ -4,4 +4,5 @@ package process
 
 import "os"
 
-func syncPlain(f *os.File) error { return f.Sync() }
+// syncPlain gives the data of a file to the disk.
+var syncPlain = (*os.File).Sync
