@@ -33,6 +33,9 @@ ALONE = ./tool/builtin/internal/process ./ctxperm/files $(filter-out $(CONCURREN
 # ./perm/rego that compare random policies in one goroutine. No other package has tests of these names.
 PLAIN = ^(TestCompiledRulesAgree|TestCompiledPacksAgree|TestTablesAgree|TestCacheAgreesOnEachCondition|TestDeadlineOfLongArguments|TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks)$$
 # The longest ones begin first, so that no processor waits for one of them at the end.
+# Packages whose code for other systems is tested on Linux, by the build tag "portable".
+# ctxperm/process has tests TestPortable, and TestOtherSystems builds the whole command so.
+PORTABLE = ./internal/disk ./hooks
 LONGEST = ./cmd/remit ./mcp/gateway
 OTHERS = $(LONGEST) $(filter-out $(ALONE) $(LONGEST),$(PACKAGES))
 
@@ -87,6 +90,8 @@ test: ## Run everything that must pass: vet, and all tests, with the race detect
 	  $(GO) $$test -run "$(PLAIN)" ./cmd/remit ./perm/rego >"$$out" 2>&1 & beside=$$!; \
 	  $(GO) $$test $(ALONE) || status=1; \
 	  wait $$beside || status=1; cat "$$out"; rm -f "$$out"; \
+	  echo "in .: the code of other systems"; $(GO) $$test -tags portable $(PORTABLE) || status=1; \
+	  $(GO) $$test -tags portable -run ^TestPortable ./ctxperm/process || status=1; \
 	done; exit $$status
 
 # Node.js and the suite come from npm, once, into the user's cache folder; the rest is loopback.

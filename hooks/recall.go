@@ -20,7 +20,7 @@ const maxRecalled = 64
 func (one *session) recall(ctx context.Context, e Event) error {
 	failed := one.findWaiting(ctx, e)
 	j := one.space.Runtime.Journal()
-	if one.txn == nil { // otherwise the prompt has a call that waits
+	if one.txn == nil && one.prompt == (prompt{}) { // otherwise it is known
 		failed = errors.Join(failed, one.recallPrompt(ctx, j, e))
 	}
 	for e, err := range j.Entries(ctx, journal.Query{Session: one.agent.ID(), Kinds: []record.Kind{record.KindAsked}, Newest: true, Limit: maxRecalled}) {

@@ -38,7 +38,8 @@ type Server struct {
 
 	mu       sync.Mutex // never held across a wait
 	sessions map[string]*session
-	tokens   map[string]*call // sandboxed commands that wait for their process
+	tokens   map[string]*call   // sandboxed commands that wait for their process
+	carried  map[string]Carried // by key of a session that has not begun here
 	closed   bool
 
 	pending sync.WaitGroup // commits that wait for a command in the background
@@ -53,7 +54,7 @@ func New(program string, tell func(error), open func(ctx context.Context, dir st
 	if tell == nil {
 		tell = func(error) {}
 	}
-	return &Server{program: program, tell: tell, open: open, sessions: map[string]*session{}, tokens: map[string]*call{}}
+	return &Server{program: program, tell: tell, open: open, sessions: map[string]*session{}, tokens: map[string]*call{}, carried: map[string]Carried{}}
 }
 
 // errClosed says that the server has ended.
@@ -137,6 +138,7 @@ func (one *session) begin(ctx context.Context, e Event, project string) {
 	if one.agent, one.failed = one.space.Session(ctx, one.client.Name, one.id); one.failed != nil {
 		return
 	}
+	one.server.carry(one)
 	if err := one.recall(ctx, e); err != nil { // calls ask anew, and a prompt can have two transactions
 		one.server.tell(fmt.Errorf("what session %s had open before could not be found: %w", one.id, err))
 	}

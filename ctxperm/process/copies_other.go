@@ -5,13 +5,9 @@ package process
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/remit-dev/remit/internal/sandbox"
 )
-
-// rootCopy is unused here: no program runs.
-type rootCopy struct{}
 
 func (*runHandle) copyKnown(context.Context, *sandbox.Spec) error { return nil }
 
@@ -23,13 +19,7 @@ func (*Driver) returnCopy(*rootCopy) {}
 
 func (*Driver) takeCopy(string) (*rootCopy, error) { return nil, sandbox.ErrNoSandbox }
 
-func (*rootCopy) renew(context.Context, []string, map[string]bool, time.Time) error {
-	return sandbox.ErrNoSandbox
-}
-
 func (*rootCopy) changes() ([]sandbox.OverlayEntry, error) { return nil, sandbox.ErrNoSandbox }
-
-func (*rootCopy) adopt([]sandbox.OverlayEntry) error { return sandbox.ErrNoSandbox }
 
 func (*rootCopy) place() string { return "" }
 

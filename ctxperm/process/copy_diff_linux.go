@@ -2,7 +2,6 @@ package process
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/internal/sandbox"
-	"github.com/remit-dev/remit/internal/sparse"
 )
 
 // copyDiff collects the changes of a program in a copy.
@@ -179,13 +177,4 @@ func (d *copyDiff) missing() {
 		d.gone[name] = true
 		d.all = append(d.all, sandbox.OverlayEntry{Name: name, Kind: sandbox.Deleted})
 	}
-}
-
-// open opens the content of a file in changes.
-func (s *rootCopy) open(name string) (io.ReadCloser, error) {
-	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	return sparse.File{File: f}, nil
 }

@@ -1,3 +1,5 @@
+//go:build !portable
+
 package process
 
 import (
@@ -191,10 +193,6 @@ func (w *scanWorker) one(fd int, base, name string) error {
 	}
 	w.differs = append(w.differs, namedStamp{name, is, uint64(raw.Nlink)}) //nolint:unconvert // other widths elsewhere
 	return nil
-}
-
-func stampFrom(is *unix.Stat_t) fileStamp {
-	return fileStamp{ino: is.Ino, dev: is.Dev, mode: is.Mode, uid: is.Uid, gid: is.Gid, size: is.Size, mtime: is.Mtim, ctime: is.Ctim}
 }
 
 // unlistable reports whether this user may not list a directory.

@@ -123,6 +123,7 @@ func (k *Snapshotter) CheckRoot(root string) error {
 }
 
 func within(dir, name string) bool {
+	dir, name = filepath.ToSlash(dir), filepath.ToSlash(name)
 	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 

@@ -70,6 +70,7 @@ var siblings = [][2]string{
 	{"internal/host/hosttest", "internal/disk"},
 	{"internal/sandbox", "internal/shim"},
 	{"internal/hookclient/first", "internal/hookclient"},
+	{"internal/hookclient/netclient", "internal/hookclient"},
 	{"internal/sandbox/first", "internal/shim"},
 	{"internal/version/first", "internal/version"},
 	{"internal/schema", "internal/canon"},

@@ -66,6 +66,7 @@ func (c Client) coverage(p Environment, files []File) (all Coverage) {
 		if c.advice != "" {
 			all.Notes = append(all.Notes, c.advice)
 		}
+		all.Notes = append(all.Notes, Limits(p.OS)...)
 	case HooksStale:
 		all.Notes = append(all.Notes, "its hooks start a remit that is missing: remit connect "+c.name+" writes the current path")
 	case HooksOff:

@@ -1,4 +1,4 @@
-//go:build amd64 || arm64
+//go:build (amd64 || arm64) && !portable
 
 package hookclient
 
@@ -30,14 +30,25 @@ func Run(args []string) (code int, handled bool) {
 	if !hook && !exec {
 		return 0, false
 	}
-	conn, err := dial(home(syscall.Getenv))
+	conn, err := dial(Home(syscall.Getenv))
 	if err != nil {
 		return 0, false
 	}
 	if exec {
 		return show(conn, args[3]), true
 	}
-	return report(conn, args[2]), true
+	return report(conn, args[2])
+}
+
+// Build identifies the program of this process, and when it was built or
+// installed: its time, size, and place.
+func Build() string {
+	var is syscall.Stat_t
+	if err := syscall.Stat("/proc/self/exe", &is); err != nil {
+		return "0"
+	}
+	number := func(n uint64) string { return "-" + strconv.FormatUint(n, 10) }
+	return strconv.FormatInt(is.Mtim.Nano(), 10) + number(uint64(is.Size)) + number(is.Dev) + number(is.Ino)
 }
 
 // dial connects to the resident process. It names the socket by the descriptor
@@ -74,50 +85,38 @@ func Settle(home, dir string) error {
 		return err
 	}
 	_ = syscall.SetsockoptTimeval(conn, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &syscall.Timeval{Sec: 60})
-	code, err := exchange(conn, "settle", nil, dir, "", "")
-	if err == nil && code != 0 {
-		err = errSettle
-	}
-	return err
+	return Settled(exchange(conn, "settle", nil, dir, "", ""))
 }
 
-// errSettle says that a prompt did not end.
-var errSettle = errors.New("the resident process could not end the prompt; its log tells why")
-
-// exitBlocks is the exit code with which a client does not run its tool.
-const exitBlocks = 2
-
-// report sends one event and writes its answer.
-func report(conn int, client string) int {
-	event, err := readAll(0)
+// report sends one event and writes its answer. It returns false if another
+// resident process must get the event.
+func report(conn int, client string) (code int, handled bool) {
+	var err error
+	if !taken.read {
+		taken.event, err = readAll(0)
+		taken.read = err == nil
+	}
 	project, _ := syscall.Getenv("CLAUDE_PROJECT_DIR")
 	if project == "" {
 		project, _ = syscall.Getenv("GEMINI_PROJECT_DIR")
 	}
-	var code int
+	var r Response
 	if err == nil {
-		code, err = exchange(conn, "hook", nil, client, project, string(event))
+		r, err = exchange(conn, "hook", nil, client, project, string(taken.event))
 	}
-	if err == nil {
-		return code
+	switch {
+	case err == errEnded: //nolint:errorlint // of this package
+		return 0, false
+	case err != nil:
+		complain("the resident process of remit did not answer: " + err.Error())
+		return Without(taken.event), true
+	case r.Word == Handover:
+		return 0, false
+	case r.Word == Refused:
+		complain(string(r.Error))
+		return Without(taken.event), true
 	}
-	complain("the resident process of remit did not answer: " + err.Error())
-	if decides(event) {
-		return exitBlocks
-	}
-	return 1 // at other moments, exit code 2 has other effects
-}
-
-// decides reports whether the client waits for a decision.
-func decides(event []byte) bool {
-	for _, name := range []string{`"PreToolUse"`, `"BeforeTool"`, `"preToolUse"`, `"tool.execute.before"`} {
-		for i := 0; i+len(name) <= len(event); i++ {
-			if string(event[i:i+len(name)]) == name {
-				return true
-			}
-		}
-	}
-	return false
+	return r.Code, true
 }
 
 // exitFailed is the exit code of a command that could not be run.
@@ -135,24 +134,30 @@ func show(conn int, token string) int {
 	for _, variable := range syscall.Environ() {
 		env = append(append(env, variable...), 0)
 	}
-	code, err := exchange(conn, "exec", syscall.UnixRights(0, 1, 2), token, dir, string(env))
-	if err != nil {
+	r, err := exchange(conn, "exec", syscall.UnixRights(0, 1, 2), token, dir, string(env))
+	switch {
+	case err != nil:
 		complain("the resident process of remit ended; nothing of the command was applied, or recovery reports it: " + err.Error())
 		return exitFailed
+	case r.Word == Refused:
+		complain(string(r.Error))
+		return exitFailed
+	case r.Word == Handover:
+		complain("the command did not run: remit was replaced by another version meanwhile; repeat the call")
+		return exitFailed
 	}
-	return code
+	return r.Code
 }
 
 func complain(text string) { _, _ = syscall.Write(2, []byte("remit: "+text+"\n")) }
 
-// exchange sends a request, writes the outputs of the reply, and returns its
-// exit code.
-func exchange(conn int, kind string, rights []byte, fields ...string) (code int, err error) {
-	line := kind
-	for _, f := range fields {
-		line += " " + strconv.Itoa(len(f))
-	}
-	first := []byte(line + "\n")
+// errEnded says that the resident process ended without a reply.
+var errEnded = errors.New("it ended")
+
+// exchange sends a request and writes the outputs of the reply.
+func exchange(conn int, kind string, rights []byte, fields ...string) (r Response, err error) {
+	defer func() { _ = syscall.Close(conn) }()
+	first := []byte(RequestLine(Build(), kind, fields...))
 	if rights != nil {
 		err = syscall.Sendmsg(conn, first, rights, nil, 0)
 	} else {
@@ -163,55 +168,19 @@ func exchange(conn int, kind string, rights []byte, fields ...string) (code int,
 			err = writeAll(conn, []byte(f))
 		}
 	}
-	if err != nil {
-		return 0, err
+	all, failed := readAll(conn) // also of one that did not read the whole request
+	r, unclear := ParseReply(all)
+	switch {
+	case unclear == nil:
+	case len(all) == 0 && (err != nil || failed == nil || failed == syscall.ECONNRESET):
+		return r, errEnded
+	default:
+		return r, errors.Join(err, failed, unclear)
 	}
-	all, err := readAll(conn)
-	if err != nil {
-		return 0, err
+	if r.Word != Reply {
+		return r, nil
 	}
-	code, out, complaint, err := parseReply(all)
-	if err != nil {
-		return 0, err
-	}
-	if err := errors.Join(writeAll(1, out), writeAll(2, complaint)); err != nil {
-		return 0, err
-	}
-	return code, nil
-}
-
-// errReply says that the connection ended before the reply.
-var errReply = errors.New("the reply is incomplete")
-
-// parseReply splits a reply.
-func parseReply(all []byte) (code int, out, complaint []byte, err error) {
-	end := -1
-	for i, b := range all {
-		if b == '\n' {
-			end = i
-			break
-		}
-	}
-	if end < 6 || string(all[:6]) != "reply " {
-		return 0, nil, nil, errReply
-	}
-	var numbers [3]int
-	at := 6
-	for i := range numbers {
-		to := at
-		for to < end && all[to] != ' ' {
-			to++
-		}
-		if numbers[i], err = strconv.Atoi(string(all[at:to])); err != nil || numbers[i] < 0 {
-			return 0, nil, nil, errReply
-		}
-		at = min(to+1, end)
-	}
-	rest := all[end+1:]
-	if len(rest) != numbers[1]+numbers[2] {
-		return 0, nil, nil, errReply
-	}
-	return numbers[0], rest[:numbers[1]], rest[numbers[1]:], nil
+	return r, errors.Join(writeAll(1, r.Out), writeAll(2, r.Error))
 }
 
 func readAll(fd int) (all []byte, err error) {
@@ -222,7 +191,7 @@ func readAll(fd int) (all []byte, err error) {
 		case err == syscall.EINTR:
 			continue
 		case err != nil:
-			return nil, err
+			return all, err
 		case n == 0:
 			return all, nil
 		}
@@ -242,4 +211,11 @@ func writeAll(fd int, p []byte) error {
 		p = p[n:]
 	}
 	return nil
+}
+
+// taken is the event that this process has read, so that another resident
+// process gets it if the first one hands over.
+var taken struct {
+	event []byte
+	read  bool
 }

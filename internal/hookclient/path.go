@@ -7,13 +7,10 @@ const (
 	Socket = "socket"
 )
 
-// home returns the user's folder for state, as cmd/remit/internal/state does.
-func home(env func(string) (string, bool)) string {
-	if dir, _ := env("XDG_STATE_HOME"); dir != "" && dir[0] == '/' {
+// Home returns the user's folder for state, as cmd/remit/internal/state does.
+func Home(env func(string) (string, bool)) string {
+	if dir, _ := env("XDG_STATE_HOME"); absolute(dir) {
 		return dir
 	}
-	if dir, _ := env("HOME"); dir != "" && dir[0] == '/' {
-		return dir + "/.local/state"
-	}
-	return ""
+	return systemHome(env)
 }

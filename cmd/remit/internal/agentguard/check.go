@@ -74,6 +74,9 @@ func above(a *cli.App, who cli.Caller, all []Record) (*cli.Agent, error) {
 	if who.Unknown != nil && !errors.Is(who.Unknown, lineage.ErrUnknown) {
 		return nil, fmt.Errorf("the parents of this process are unknown: %w", who.Unknown)
 	}
+	if who.Unknown != nil && who.Terminal != nil { // a person can be behind it, and an agent as well
+		return &cli.Agent{Client: all[0].Client, Why: all[0].Client + " works, " + who.Unknown.Error() + ", and " + who.Terminal.Error()}, nil
+	}
 	var found *cli.Agent
 	for _, r := range all {
 		why := r.Process.Bars(who.Chain)

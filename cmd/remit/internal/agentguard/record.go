@@ -84,6 +84,16 @@ func RemoveEnded(home string) error {
 	return err
 }
 
+// RemoveAll removes all records, for a system that does not tell which clients
+// have ended.
+func RemoveAll(home string) error {
+	all, err := records(home)
+	for _, r := range all {
+		err = errors.Join(err, Remove(home, r.Client, r.Session))
+	}
+	return err
+}
+
 // RunningClient returns the process of the client of a session by its record;
 // 0: none is known to run.
 func RunningClient(home, client, session string) int {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/agentguard"
@@ -36,6 +37,9 @@ func checkAgents(a *cli.App, project string, tell func(Finding)) {
 	}
 	if !connected {
 		return
+	}
+	for _, limit := range connect.Limits(runtime.GOOS) {
+		tell(Finding{Where: "agents", Check: "system", Is: Weaker, What: limit, Fix: "use Linux if you need more"})
 	}
 	home, err := state.Home(a.Getenv)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/hooks"
 	"github.com/remit-dev/remit/internal/hookclient"
+	"github.com/remit-dev/remit/internal/hookclient/netclient"
 )
 
 // Command returns remit hook. The resident process answers most events before
@@ -48,16 +49,19 @@ func Command(a *cli.App) *cobra.Command {
 	}
 }
 
-// answer starts the resident process and lets it answer.
+// answer starts the resident process if none runs, and lets it answer. One that
+// hands over has ended; a client of an older build can then start one first.
 func answer(ctx context.Context, a *cli.App, client string) (int, error) {
 	line := []string{"remit", "hook", client}
-	if code, handled := hookclient.Run(line); handled {
-		return code, nil
+	for range 4 {
+		if code, handled := netclient.Run(line); handled {
+			return code, nil
+		}
+		if err := spawn(ctx, a); err != nil {
+			return 0, err
+		}
 	}
-	if err := spawn(ctx, a); err != nil {
-		return 0, err
-	}
-	code, handled := hookclient.Run(line)
+	code, handled := netclient.Run(line)
 	if !handled {
 		return 0, errors.New("it does not listen")
 	}
@@ -89,9 +93,9 @@ func spawn(ctx context.Context, a *cli.App) (err error) {
 		return err
 	}
 	defer func() { _ = says.Close() }()
-	cmd := exec.Command(self, "daemon", "--ready-fd", "3") //nolint:gosec // this program
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = "/", log, log, []*os.File{ready}
-	detach(cmd)
+	cmd := exec.Command(self, "daemon") //nolint:gosec // this program
+	cmd.Stdout, cmd.Stderr = log, log
+	detach(cmd, ready)
 	err = cmd.Start()
 	_ = ready.Close()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
-	"github.com/remit-dev/remit/internal/hookclient"
+	"github.com/remit-dev/remit/internal/hookclient/netclient"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -312,7 +312,7 @@ func endPrompts(a *cli.App, p *state.Workspace) error {
 	if err != nil {
 		return nil //nolint:nilerr // the journal of a workspace that is gone can be read
 	}
-	if err := hookclient.Settle(home, dir); err != nil {
+	if err := netclient.Settle(home, dir); err != nil {
 		return &cli.Problem{Code: cli.ExitInternal, What: "the prompt that a coding agent works on could not be ended", Why: cli.PlainError(err), Fix: "quit the agent, then try again"}
 	}
 	return nil

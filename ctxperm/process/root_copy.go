@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/remit-dev/remit/internal/sandbox"
+	"github.com/remit-dev/remit/internal/sparse"
 )
 
 // rootCopy is a copy of a root that a program sees if there is no overlay. It
@@ -44,18 +46,18 @@ type fileStamp struct {
 	mode         uint32
 	uid, gid     uint32
 	size         int64
-	mtime, ctime unix.Timespec
+	mtime, ctime timespec
 }
 
-func stampOf(path string) (fileStamp, unix.Stat_t, error) {
-	var is unix.Stat_t
-	if err := unix.Lstat(path, &is); err != nil {
-		return fileStamp{}, is, &fs.PathError{Op: "lstat", Path: path, Err: err}
-	}
-	return fileStamp{ino: is.Ino, dev: is.Dev, mode: is.Mode, uid: is.Uid, gid: is.Gid, size: is.Size, mtime: is.Mtim, ctime: is.Ctim}, is, nil
-}
+// The types of files in a mode, as Unix has them.
+const (
+	typeMask   = 0o170000
+	typeFile   = 0o100000
+	typeFolder = 0o040000
+	typeLink   = 0o120000
+)
 
-func (s fileStamp) folder() bool { return s.mode&unix.S_IFMT == unix.S_IFDIR }
+func (s fileStamp) folder() bool { return s.mode&typeMask == typeFolder }
 
 // copyRefresh updates the copy from the root.
 type copyRefresh struct {
@@ -126,7 +128,7 @@ func (r *copyRefresh) visit(name string, d fs.DirEntry, err error) error {
 		t.shut = true
 	case errors.Is(err, fs.ErrPermission):
 		err = errUnreadable
-	case errors.Is(err, unix.ENAMETOOLONG) && r.partly && again: // it cannot be listed
+	case errors.Is(err, syscall.ENAMETOOLONG) && r.partly && again: // it cannot be listed
 		r.long = append(r.long, name)
 		return nil
 	case err == nil && r.skip[name] && d.IsDir():
@@ -140,7 +142,7 @@ func (r *copyRefresh) visit(name string, d fs.DirEntry, err error) error {
 	case err == nil || t.shut:
 		r.next[name] = t
 		return nil
-	case name != "." && errors.Is(err, unix.ENAMETOOLONG) && r.partly:
+	case name != "." && errors.Is(err, syscall.ENAMETOOLONG) && r.partly:
 		r.long = append(r.long, name)
 		if d.IsDir() {
 			return fs.SkipDir
@@ -192,6 +194,7 @@ func (r *copyRefresh) alike(name string) (entryState, error) {
 	if t.shut, err = r.make(from, to, raw, name); err != nil {
 		return entryState{}, err
 	}
+	t.fresh = t.fresh || t.shut && rereads
 	t.copy, _, err = stampOf(to)
 	return t, err
 }
@@ -249,7 +252,7 @@ func (r *copyRefresh) settle() (err error) {
 // excluded, and the next update checks them. A program that has one of the
 // files open can continue to use it.
 func (s *rootCopy) adopt(all []sandbox.OverlayEntry) error {
-	now, err := sandbox.Now()
+	now, err := snapshotClock()
 	if err != nil {
 		return err
 	}
@@ -269,8 +272,8 @@ func (s *rootCopy) adopt(all []sandbox.OverlayEntry) error {
 		if err != nil {
 			continue
 		}
-		plain := root.mode&unix.S_IFMT != unix.S_IFDIR
-		if root.mode&0o1777 != copied.mode&0o1777 || root.mode&unix.S_IFMT != copied.mode&unix.S_IFMT || plain && (root.size != copied.size || root.mtime != copied.mtime) {
+		plain := root.mode&typeMask != typeFolder
+		if root.mode&0o1777 != copied.mode&0o1777 || root.mode&typeMask != copied.mode&typeMask || plain && (root.size != copied.size || root.mtime != copied.mtime) {
 			continue
 		}
 		s.seen[w.Name] = entryState{root: root, copy: copied, fresh: !time.Unix(root.ctime.Unix()).Before(now)}
@@ -285,4 +288,13 @@ func (s *rootCopy) forget(name string) {
 			delete(s.seen, known)
 		}
 	}
+}
+
+// open opens the content of a file in changes.
+func (s *rootCopy) open(name string) (io.ReadCloser, error) {
+	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_RDONLY|noFollow|noWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	return sparse.File{File: f}, nil
 }

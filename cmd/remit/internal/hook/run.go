@@ -31,8 +31,10 @@ func runDaemon(ctx context.Context, a *cli.App, readyFD int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Close() }() // Serve has closed the socket
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	svc := &service{app: a, log: log, turns: newTurns()}
+	defer svc.turns.release()
+	defer func() { err = errors.Join(err, l.Close()) }() // and then the clients that wait start another process
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	d := newDaemon(a, log, home)
@@ -40,14 +42,20 @@ func runDaemon(ctx context.Context, a *cli.App, readyFD int) (err error) {
 	if err != nil {
 		return err
 	}
-	srv := hooks.New(self, func(err error) { log.Warn("a part of a session could not be finished or found", "error", err) }, d.workspace)
-	watch := newWatcher(srv, log, home)
-	go endIdle(ctx, stop, srv)
+	svc.daemon = d
+	svc.srv = hooks.New(self, func(err error) { log.Warn("a part of a session could not be finished or found", "error", err) }, d.workspace)
+	carried, err := readCarried(home)
+	if err != nil {
+		log.Warn("what an earlier process knew of its sessions could not be read", "error", err)
+	}
+	svc.srv.Continue(carried)
+	svc.watch = newWatcher(svc.srv, log, home)
+	go endIdle(ctx, stop, svc.srv)
 	tellReady(readyFD, "ready")
-	err = (&service{app: a, srv: srv, watch: watch, log: log, daemon: d}).serve(ctx, l)
+	err = svc.serve(ctx, l)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	return errors.Join(err, srv.Close(end), d.close())
+	return errors.Join(err, writeCarried(home, svc.srv.Carry()), svc.srv.Close(end), d.close())
 }
 
 // tellReady tells the process that started this one that it listens.
@@ -55,7 +63,7 @@ func tellReady(fd int, word string) {
 	if fd < 3 {
 		return
 	}
-	f := os.NewFile(uintptr(fd), "ready")
+	f := readyFile(fd)
 	_, _ = fmt.Fprintln(f, word)
 	_ = f.Close()
 }

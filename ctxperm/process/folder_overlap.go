@@ -6,10 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/remit-dev/remit/ctxperm/files"
-	"github.com/remit-dev/remit/internal/sandbox"
 )
 
 // Calls that join use one copy. Whichever ends first records everything that
@@ -114,7 +111,7 @@ func (t *folderCopy) rebase() {
 			l.names[f.Name] = is
 		}
 	}
-	since, err := sandbox.Now()
+	since, err := snapshotClock()
 	if err != nil || len(l.names) == 0 {
 		return
 	}
@@ -152,7 +149,7 @@ func alikeAgain(is, was fileStamp) bool {
 	if is.mode != was.mode || is.uid != was.uid || is.gid != was.gid {
 		return false
 	}
-	return is.mode&unix.S_IFMT != unix.S_IFREG || is.size == was.size && is.mtime == was.mtime
+	return is.mode&typeMask != typeFile || is.size == was.size && is.mtime == was.mtime
 }
 
 // settleUndone looks for reverted calls.

@@ -22,7 +22,6 @@ import (
 	"github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/hooks"
 	"github.com/remit-dev/remit/internal/hookclient"
-	"github.com/remit-dev/remit/internal/sandbox"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
@@ -131,7 +130,7 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 	if err != nil {
 		return nil, err
 	}
-	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(at.StateDir, "kept"), Watch: true})
+	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(at.StateDir, "kept"), Watch: true}) // elsewhere than on Linux, all names are looked at
 	if err != nil {
 		return nil, err
 	}
@@ -159,17 +158,6 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 	}
 	d.recover(ctx, space)
 	return &openSpace{space, j, kept}, nil
-}
-
-// confines reports whether commands can run in the sandbox, at its highest
-// level.
-func (d *daemon) confines(ctx context.Context, dir string) bool {
-	m, err := sandbox.Probe(ctx, "", dir, "")
-	if err != nil || m.Level != sandbox.Strict {
-		d.log.Info("commands of agents are observed: the sandbox is not available", "folder", dir, "level", m.Level.String(), "error", err)
-		return false
-	}
-	return true
 }
 
 // recover settles the calls of an earlier resident process.

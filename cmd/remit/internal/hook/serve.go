@@ -12,13 +12,11 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/agentguard"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/hooks"
+	"github.com/remit-dev/remit/internal/hookclient"
 )
 
 // Limits of one request, in bytes.
@@ -34,26 +32,39 @@ type service struct {
 	srv   *hooks.Server
 	watch *watcher
 	log   *slog.Logger
+	turns *turns
 
 	daemon *daemon
 }
 
-// serve answers requests until the context ends or the listener is closed. It
-// returns when all requests have their answers.
+// serve answers requests until the context ends, or until the process makes
+// place for another one. It returns when the requests that it began have their
+// answers. Later ones wait for [turns.release].
 func (s *service) serve(ctx context.Context, l *listener) error {
-	stop := context.AfterFunc(ctx, func() { _ = l.UnixListener.Close() })
-	defer stop()
-	var open sync.WaitGroup
-	defer open.Wait()
+	failed := make(chan error, 1)
+	s.turns.accepting.Go(func() { failed <- s.accept(ctx, l) })
+	select {
+	case err := <-failed:
+		s.turns.leave()
+		return err
+	case <-ctx.Done():
+	case <-s.turns.leaving:
+	}
+	s.turns.leave()
+	return nil
+}
+
+// accept answers each connection until the listener is closed.
+func (s *service) accept(ctx context.Context, l *listener) error {
 	for {
 		conn, err := l.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
 		if err != nil {
-			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
-				return nil
-			}
 			return err
 		}
-		open.Go(func() {
+		s.turns.open.Go(func() {
 			defer func() { _ = conn.Close() }()
 			if err := s.one(ctx, conn); err != nil {
 				s.log.Warn("a request was not answered", "error", err)
@@ -76,68 +87,84 @@ func (s *service) one(ctx context.Context, conn *net.UnixConn) (err error) {
 	in := &reader{conn: conn}
 	defer in.closeFiles()
 	buf := bufio.NewReader(in)
-	kind, fields, err := request(buf)
+	r, err := readRequest(buf)
 	if err != nil {
 		return err
 	}
-	switch kind {
+	if r.protocol != hookclient.Protocol() {
+		return s.foreign(conn, r, pid)
+	}
+	if err := r.readFields(buf); err != nil {
+		return err
+	}
+	if r.kind == "hook" && s.turns.givesWay(r.build, pid, s.srv.Busy) || !s.turns.enter() {
+		return s.handOver(conn)
+	}
+	defer s.turns.exit()
+	return s.serveOne(ctx, conn, r, pid, buf, in)
+}
+
+// serveOne answers a request of this protocol.
+func (s *service) serveOne(ctx context.Context, conn *net.UnixConn, r request, pid int, buf *bufio.Reader, in *reader) error {
+	switch r.kind {
 	case "hook":
-		return s.hook(ctx, conn, pid, fields)
+		return s.hook(ctx, conn, pid, r.fields)
 	case "exec":
-		return s.exec(ctx, conn, buf, in.takeFiles(), fields)
+		return s.exec(ctx, conn, buf, in.takeFiles(), r.fields)
 	case "settle":
-		r := hooks.Reply{}
-		if err := s.srv.Settle(ctx, fields[0]); err != nil {
-			s.log.Warn("a prompt could not be ended", "folder", fields[0], "error", err)
-			r.Exit = 1
+		out := hooks.Reply{}
+		if err := s.srv.Settle(ctx, r.fields[0]); err != nil {
+			s.log.Warn("a prompt could not be ended", "folder", r.fields[0], "error", err)
+			out.Exit = 1
 		}
-		return reply(conn, r)
+		return reply(conn, out)
 	case "revert":
-		return s.revert(ctx, conn, pid, fields)
+		return s.revert(ctx, conn, pid, r.fields)
 	}
-	return fmt.Errorf("unknown request %q", kind)
+	return fmt.Errorf("unknown request %q", r.kind)
 }
 
-// peer returns the process at the other end, which belongs to this user.
-func peer(conn *net.UnixConn) (pid int, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var cred *unix.Ucred
-	var failed error
-	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err = errors.Join(err, failed); err != nil {
-		return 0, err
-	}
-	if int(cred.Uid) != os.Getuid() {
-		return 0, fmt.Errorf("a process of user %d is not served", cred.Uid)
-	}
-	return int(cred.Pid), nil
+// request is one request. Its protocol and build have the same place in every
+// protocol.
+type request struct {
+	protocol, build, kind string
+	lengths, fields       []string
 }
 
-// request reads the line and the fields of a request.
-func request(r *bufio.Reader) (kind string, fields []string, err error) {
-	line, err := r.ReadSlice('\n')
+// readRequest reads the line of a request.
+func readRequest(from *bufio.Reader) (r request, err error) {
+	line, err := from.ReadSlice('\n')
 	if err != nil || len(line) > maxLine {
-		return "", nil, errors.Join(errors.New("the request has no line"), err)
+		return r, errors.Join(errors.New("the request has no line"), err)
 	}
 	words := strings.Fields(string(line))
-	if len(words) != 4 {
-		return "", nil, fmt.Errorf("a request of %d words", len(words))
+	if len(words) < 2 {
+		return r, fmt.Errorf("a request of %d words", len(words))
 	}
-	for _, w := range words[1:] {
+	if r.protocol, r.build = words[0], words[1]; r.protocol != hookclient.Protocol() {
+		return r, nil
+	}
+	if len(words) != 6 {
+		return r, fmt.Errorf("a request of %d words", len(words))
+	}
+	r.kind, r.lengths = words[2], words[3:]
+	return r, nil
+}
+
+// readFields reads the fields of a request.
+func (r *request) readFields(from *bufio.Reader) error {
+	for _, w := range r.lengths {
 		n, err := strconv.Atoi(w)
 		if err != nil || n < 0 || n > maxField {
-			return "", nil, fmt.Errorf("a field of %q bytes", w)
+			return fmt.Errorf("a field of %q bytes", w)
 		}
 		field := make([]byte, n)
-		if _, err := io.ReadFull(r, field); err != nil {
-			return "", nil, fmt.Errorf("the request ends early: %w", err)
+		if _, err := io.ReadFull(from, field); err != nil {
+			return fmt.Errorf("the request ends early: %w", err)
 		}
-		fields = append(fields, string(field))
+		r.fields = append(r.fields, string(field))
 	}
-	return words[0], fields, nil
+	return nil
 }
 
 // hook answers one event.
@@ -222,54 +249,6 @@ func (s *service) exec(ctx context.Context, conn *net.UnixConn, rest io.Reader, 
 }
 
 func reply(conn *net.UnixConn, r hooks.Reply) error {
-	_, err := fmt.Fprintf(conn, "reply %d %d %d\n%s%s", r.Exit, len(r.Stdout), len(r.Stderr), r.Stdout, r.Stderr)
+	_, err := fmt.Fprintf(conn, hookclient.Reply+" %d %d %d\n%s%s", r.Exit, len(r.Stdout), len(r.Stderr), r.Stdout, r.Stderr)
 	return err
-}
-
-// reader reads a connection, and keeps the descriptors that come with the data.
-type reader struct {
-	conn  *net.UnixConn
-	files []*os.File
-}
-
-// Read implements io.Reader.
-func (r *reader) Read(p []byte) (int, error) {
-	rights := make([]byte, unix.CmsgSpace(3*4))
-	n, oob, _, _, err := r.conn.ReadMsgUnix(p, rights)
-	if oob > 0 {
-		r.keep(rights[:oob])
-	}
-	if n == 0 && err == nil {
-		return 0, io.EOF
-	}
-	return n, err
-}
-
-func (r *reader) keep(rights []byte) {
-	messages, err := unix.ParseSocketControlMessage(rights)
-	if err != nil {
-		return
-	}
-	for _, m := range messages {
-		fds, err := unix.ParseUnixRights(&m)
-		if err != nil {
-			continue
-		}
-		for _, fd := range fds {
-			unix.CloseOnExec(fd)
-			r.files = append(r.files, os.NewFile(uintptr(fd), "stream"))
-		}
-	}
-}
-
-func (r *reader) takeFiles() []*os.File {
-	files := r.files
-	r.files = nil
-	return files
-}
-
-func (r *reader) closeFiles() {
-	for _, f := range r.takeFiles() {
-		_ = f.Close()
-	}
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package process
 
 import (
@@ -33,3 +35,6 @@ func private(dir string) error {
 	}
 	return nil
 }
+
+// isLocked reports whether somebody else holds the lock.
+func isLocked(err error) bool { return errors.Is(err, unix.EWOULDBLOCK) }

@@ -7,13 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/disk"
@@ -102,7 +99,7 @@ func (t *folderCopy) compareMasked(after map[string]fileStamp) (u record.MaskedF
 func (t *folderCopy) otherNames(is map[string]fileStamp) map[string]string {
 	names := map[uint64][]string{}
 	add := func(name string) {
-		if old, ok := t.seen[name]; ok && old.root.mode&unix.S_IFMT == unix.S_IFREG {
+		if old, ok := t.seen[name]; ok && old.root.mode&typeMask == typeFile {
 			names[old.root.ino] = append(names[old.root.ino], name)
 		}
 	}
@@ -141,13 +138,13 @@ func (t *folderCopy) otherNames(is map[string]fileStamp) map[string]string {
 func (t *folderCopy) before(name string, old entryState) (b files.FilePreImage, err error) {
 	at := filepath.Join(t.dir, name)
 	b.Mtime = time.Unix(old.root.mtime.Unix()).UTC()
-	b.Owner = files.Owner{Known: true, User: old.root.uid, Group: old.root.gid}
-	switch old.root.mode & unix.S_IFMT {
-	case unix.S_IFLNK:
+	b.Owner = files.Owner{Known: knowsOwners, User: old.root.uid, Group: old.root.gid}
+	switch old.root.mode & typeMask {
+	case typeLink:
 		b.Type = disk.TypeLink.String()
-		b.Target, err = os.Readlink(at)
+		b.Target, err = copiedLink(at)
 		return b, err
-	case unix.S_IFDIR:
+	case typeFolder:
 		b.Type = disk.TypeDir.String()
 	default:
 		b.Type = disk.TypeFile.String()
@@ -160,7 +157,7 @@ func (t *folderCopy) before(name string, old entryState) (b files.FilePreImage, 
 
 func bitsOf(mode uint32) fs.FileMode {
 	bits := fs.FileMode(mode) & fs.ModePerm
-	for bit, is := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
+	for bit, is := range map[uint32]fs.FileMode{0o4000: fs.ModeSetuid, 0o2000: fs.ModeSetgid, 0o1000: fs.ModeSticky} {
 		if mode&bit != 0 {
 			bits |= is
 		}

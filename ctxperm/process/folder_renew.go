@@ -8,9 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/internal/sandbox"
 )
@@ -116,7 +115,7 @@ func (s *snapshotStore) renewOne(r *copyRefresh, l lookedAt, name string) (there
 		return false, nil
 	}
 	err = sandbox.Discard(filepath.Join(s.dir, name))
-	if errors.Is(err, unix.ENOTDIR) {
+	if errors.Is(err, syscall.ENOTDIR) {
 		err = nil // below a file that replaced a folder
 	}
 	return false, err

@@ -15,10 +15,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/remit-dev/remit/internal/sandbox"
 )
 
 // current reports whether no other process has used the stored copy since this
@@ -130,7 +126,7 @@ func (t *folderCopy) fill(ctx context.Context, d *Driver, late bool, now time.Ti
 		}
 		return err
 	}
-	since, err := sandbox.Now()
+	since, err := snapshotClock()
 	if err != nil {
 		return err
 	}
@@ -219,7 +215,7 @@ func (s *snapshotStore) appendLog() (err error) {
 		}
 		all.Write(append(raw, '\n'))
 	}
-	f, err := os.OpenFile(s.logFile(), os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(s.logFile(), os.O_WRONLY|os.O_APPEND|os.O_CREATE|noFollow, 0o600)
 	if err != nil {
 		return err
 	}

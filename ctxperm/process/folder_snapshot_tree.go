@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/internal/disk"
@@ -28,7 +26,7 @@ import (
 
 // add counts one name.
 func (b *folderSize) add(is fileStamp, most folderSize) error {
-	if b.names++; is.mode&unix.S_IFMT == unix.S_IFREG {
+	if b.names++; is.mode&typeMask == typeFile {
 		b.bytes += is.size
 	}
 	switch {
@@ -42,7 +40,7 @@ func (b *folderSize) add(is fileStamp, most folderSize) error {
 
 // sub takes back what add counted.
 func (b *folderSize) sub(is fileStamp) {
-	if b.names--; is.mode&unix.S_IFMT == unix.S_IFREG {
+	if b.names--; is.mode&typeMask == typeFile {
 		b.bytes -= is.size
 	}
 }
@@ -101,7 +99,7 @@ func (k *Snapshotter) await(ctx context.Context, h host.Host, dir string) (*os.F
 		return nil, err
 	}
 	for rest := time.Millisecond; ; rest = min(2*rest, 50*time.Millisecond) {
-		if err = lock(file, false); !errors.Is(err, unix.EWOULDBLOCK) {
+		if err = lock(file, false); !isLocked(err) {
 			break
 		}
 		over, cancel := h.WithTimeout(ctx, rest, nil)
@@ -257,7 +255,7 @@ func (k *Snapshotter) storeFor(c usageMarker) (*snapshotStore, error) {
 			s.close()
 		}
 		s = openStore(at, filepath.Join(c.Dir, c.Folder))
-		s.watched = k.cfg.Watch && !c.Missing
+		s.watched = watches && k.cfg.Watch && !c.Missing
 		k.mu.Lock()
 		k.known[c.Place] = s
 		k.mu.Unlock()

@@ -5,14 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"net"
-	"os"
-	"path/filepath"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/hookclient"
+	"github.com/remit-dev/remit/internal/hookclient/netclient"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -45,29 +42,26 @@ func request(ctx context.Context, home string, r cli.AgentRevert) (out Reverted,
 	if err != nil {
 		return out, err
 	}
-	dir, err := os.Open(filepath.Join(home, filepath.FromSlash(hookclient.Folder)))
-	if err != nil {
-		return out, err
-	}
-	defer func() { _ = dir.Close() }()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), hookclient.Socket))
+	conn, err := dial(ctx, home)
 	if err != nil {
 		return out, err
 	}
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	if _, err := fmt.Fprintf(conn, "revert %d 0 0\n%s", len(text), text); err != nil {
+	if _, err := io.WriteString(conn, hookclient.RequestLine(netclient.Build(), "revert", string(text), "", "")+string(text)); err != nil {
 		return out, err
 	}
 	all, err := io.ReadAll(conn)
 	if err != nil {
 		return out, err
 	}
-	_, body, found := bytes.Cut(all, []byte("\n"))
-	if !found {
+	word, body, found := bytes.Cut(all, []byte("\n"))
+	switch {
+	case !found:
 		return out, errors.New("its answer is incomplete")
+	case !bytes.HasPrefix(word, []byte(hookclient.Reply+" ")):
+		return out, errors.New("it is being replaced by another version of remit; try again")
 	}
 	return out, json.Unmarshal(body, &out)
 }

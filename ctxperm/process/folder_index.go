@@ -8,9 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/internal/watch"
@@ -115,7 +114,7 @@ func (t *folderCopy) hiddenAgain(ctx context.Context, d *Driver, now time.Time) 
 		return nil, err
 	}
 	for name := range t.hidden {
-		if _, _, err := stampOf(filepath.Join(t.rootCopy.root, name)); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		if _, _, err := stampOf(filepath.Join(t.rootCopy.root, name)); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			delete(t.hidden, name)
 		}
 	}
@@ -172,7 +171,7 @@ func (t *folderCopy) examine(ctx context.Context, hidden map[string]bool) (map[s
 			is = fileStamp{}
 		}
 		l.names[name] = is
-		if raw.Nlink > 1 && is.mode&unix.S_IFMT == unix.S_IFREG && !t.linked[name] {
+		if raw.Nlink > 1 && is.mode&typeMask == typeFile && !t.linked[name] {
 			links[is.ino] = true
 		}
 		return nil
@@ -224,7 +223,7 @@ func (t *folderCopy) examineTrees(ctx context.Context, l lookedAt, trees map[str
 	for _, d := range s.differ {
 		l.names[d.name] = d.is
 		t.dirty[d.name] = t.dirty[d.name]
-		if d.links > 1 && d.is.mode&unix.S_IFMT == unix.S_IFREG {
+		if d.links > 1 && d.is.mode&typeMask == typeFile {
 			links[d.is.ino] = true
 		}
 	}
@@ -259,7 +258,7 @@ func (t *folderCopy) examineLinks(links map[uint64]bool, one func(string) error)
 		return nil
 	}
 	for name, old := range t.seen {
-		if links[old.root.ino] && old.root.mode&unix.S_IFMT == unix.S_IFREG {
+		if links[old.root.ino] && old.root.mode&typeMask == typeFile {
 			t.linked[name] = true
 			t.dirty[name] = t.dirty[name]
 			if err := one(name); err != nil {
@@ -272,8 +271,8 @@ func (t *folderCopy) examineLinks(links map[uint64]bool, one func(string) error)
 
 // kept reports whether files of this type have a copy.
 func kept(is fileStamp) bool {
-	kind := is.mode & unix.S_IFMT
-	return kind == unix.S_IFREG || kind == unix.S_IFDIR || kind == unix.S_IFLNK
+	kind := is.mode & typeMask
+	return kind == typeFile || kind == typeFolder || kind == typeLink
 }
 
 // walk looks at all names, and returns those that may differ.
@@ -304,7 +303,7 @@ func (t *folderCopy) walk(ctx context.Context, hidden map[string]bool, now time.
 			t.dirty[d.name] = t.dirty[d.name] // equal times do not suffice
 		}
 		l.names[d.name] = d.is
-		if d.links > 1 && d.is.mode&unix.S_IFMT == unix.S_IFREG {
+		if d.links > 1 && d.is.mode&typeMask == typeFile {
 			t.linked[d.name] = true
 		}
 	}

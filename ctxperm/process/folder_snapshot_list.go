@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 )
 
 // store replaces a whole file. Its name becomes durable with its folder.
@@ -44,30 +43,37 @@ const few = 32
 // names.
 func (s *snapshotStore) harden() error {
 	if len(s.copied) > few {
-		return with(s.dir, s.flush)
+		return s.hardenMany()
 	}
-	folders, contents := map[string]bool{}, []string{}
+	contents, folders := s.lastCopied()
+	return errors.Join(syncAll(contents, true, s.sync), syncAll(folders, false, s.sync))
+}
+
+// lastCopied returns the files that were copied last, and the folders above
+// them.
+func (s *snapshotStore) lastCopied() (contents, folders []string) {
+	all := map[string]bool{}
 	for _, name := range s.copied {
 		at := filepath.Join(s.dir, name)
 		for dir := filepath.Dir(at); within(s.dir, dir); dir = filepath.Dir(dir) {
-			folders[dir] = true
+			all[dir] = true
 		}
-		if is, _, err := stampOf(at); err == nil && is.mode&unix.S_IFMT == unix.S_IFREG {
+		if is, _, err := stampOf(at); err == nil && is.mode&typeMask == typeFile {
 			contents = append(contents, at)
 		}
 	}
 	slices.Sort(contents)
-	return errors.Join(s.syncAll(slices.Compact(contents), true), s.syncAll(slices.Sorted(maps.Keys(folders)), false))
+	return slices.Compact(contents), slices.Sorted(maps.Keys(all))
 }
 
 // syncAll syncs some files or folders at once: a file system commits them
 // together.
-func (s *snapshotStore) syncAll(names []string, mayMiss bool) error {
+func syncAll(names []string, mayMiss bool, sync func(*os.File) error) error {
 	var all errgroup.Group
 	all.SetLimit(8)
 	for _, at := range names {
 		all.Go(func() error {
-			err := with(at, s.sync)
+			err := with(at, sync)
 			if mayMiss && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) { // an unreadable copy has no content
 				return nil
 			}
@@ -76,18 +82,6 @@ func (s *snapshotStore) syncAll(names []string, mayMiss bool) error {
 	}
 	return all.Wait()
 }
-
-// with opens a file or folder and calls do.
-func with(name string, do func(*os.File) error) error {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(f), f.Close())
-}
-
-// flush syncs the file system of a file.
-func flush(f *os.File) error { return unix.Syncfs(int(f.Fd())) }
 
 func load(name string, into any) error {
 	raw, err := os.ReadFile(name)
@@ -122,7 +116,7 @@ func (m mark) entryState() entryState {
 		v := m[stampSize*i:]
 		both[i] = fileStamp{
 			ino: uint64(v[0]), dev: uint64(v[1]), mode: uint32(v[2]), uid: uint32(v[3]), gid: uint32(v[4]), size: v[5],
-			mtime: unix.Timespec{Sec: v[6], Nsec: v[7]}, ctime: unix.Timespec{Sec: v[8], Nsec: v[9]},
+			mtime: timespec{Sec: v[6], Nsec: v[7]}, ctime: timespec{Sec: v[8], Nsec: v[9]},
 		}
 	}
 	return entryState{root: both[0], copy: both[1], shut: m[2*stampSize]&1 != 0, fresh: m[2*stampSize]&2 != 0}
