@@ -80,7 +80,9 @@ func (t *folderCopy) recorded() {
 }
 
 // conclude removes the marker of a call whose changes are recorded, and then
-// has the copy take them over.
+// has the copy take them over. Nothing of it has to be durable before the next
+// call on the folder changes something: until then the copy on the disk is the
+// one from before the call, and the journal has what the call changed.
 func (t *folderCopy) conclude() {
 	t.turn <- struct{}{}
 	defer t.give()
@@ -89,11 +91,7 @@ func (t *folderCopy) conclude() {
 	if t.Ending {
 		return // it did already
 	}
-	if with(t.at, t.sync) != nil {
-		return // the marker could come back, and find changes of others
-	}
-	t.rebase()
-	_ = t.persist(t.stored) // while the call holds the root: another process may be next
+	t.rebase() // durable with the next call; another process would find the same names changed
 }
 
 // discard removes a call that changed nothing.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -199,9 +198,9 @@ func stampFrom(is *unix.Stat_t) fileStamp {
 
 // unlistable reports whether this user may not list a directory.
 func unlistable(at string) bool {
-	f, err := os.OpenFile(at, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	fd, err := unix.Open(at, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == nil {
-		_ = f.Close()
+		_ = unix.Close(fd)
 	}
 	return errors.Is(err, fs.ErrPermission)
 }

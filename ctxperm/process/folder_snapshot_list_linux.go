@@ -52,7 +52,11 @@ func (s *snapshotStore) harden() error {
 		for dir := filepath.Dir(at); within(s.dir, dir); dir = filepath.Dir(dir) {
 			folders[dir] = true
 		}
-		if is, _, err := stampOf(at); err == nil && is.mode&unix.S_IFMT == unix.S_IFREG {
+		switch is, _, err := stampOf(at); {
+		case err != nil:
+		case is.folder():
+			folders[at] = true
+		case is.mode&unix.S_IFMT == unix.S_IFREG:
 			contents = append(contents, at)
 		}
 	}
@@ -98,7 +102,7 @@ func load(name string, into any) error {
 }
 
 // mark is the stored form of an entryState.
-type mark [2*stampSize + 1]int64
+type mark [2*stampSize + 3]int64
 
 // stampSize is the number of values in a stamp.
 const stampSize = 10
@@ -113,6 +117,7 @@ func (t entryState) mark() (m mark) {
 	if t.fresh {
 		m[2*stampSize] |= 2
 	}
+	m[2*stampSize+1], m[2*stampSize+2] = t.at, int64(t.sum)
 	return m
 }
 
@@ -125,5 +130,8 @@ func (m mark) entryState() entryState {
 			mtime: unix.Timespec{Sec: v[6], Nsec: v[7]}, ctime: unix.Timespec{Sec: v[8], Nsec: v[9]},
 		}
 	}
-	return entryState{root: both[0], copy: both[1], shut: m[2*stampSize]&1 != 0, fresh: m[2*stampSize]&2 != 0}
+	return entryState{
+		root: both[0], copy: both[1], shut: m[2*stampSize]&1 != 0, fresh: m[2*stampSize]&2 != 0,
+		at: m[2*stampSize+1], sum: uint32(m[2*stampSize+2]), //nolint:gosec // as mark stored it
+	}
 }

@@ -145,6 +145,11 @@ func (t *folderCopy) before(name string, old entryState) (b files.FilePreImage, 
 	switch old.root.mode & unix.S_IFMT {
 	case unix.S_IFLNK:
 		b.Type = disk.TypeLink.String()
+		if old.packed() {
+			target, err := t.content(old)
+			b.Target = string(target)
+			return b, err
+		}
 		b.Target, err = os.Readlink(at)
 		return b, err
 	case unix.S_IFDIR:
@@ -154,6 +159,10 @@ func (t *folderCopy) before(name string, old entryState) (b files.FilePreImage, 
 		b.Open = func() (io.ReadCloser, error) { return t.open(name) }
 	}
 	b.Perm = bitsOf(old.root.mode)
+	if old.packed() {
+		b.Xattrs = map[string][]byte{} // else it has a file in the tree
+		return b, nil
+	}
 	b.Xattrs, err = attributes(at)
 	return b, err
 }

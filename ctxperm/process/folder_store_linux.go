@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/remit-dev/remit/internal/sandbox"
@@ -37,8 +38,12 @@ func (s *snapshotStore) logFile() string {
 	return filepath.Join(s.at, fmt.Sprintf("%s%d-%d", logPrefix, s.list.ino, s.list.mtime.Nano()))
 }
 
-// masksKey is the prefix of the entry in a list that holds the masks.
-const masksKey = "\x00masks:"
+// The prefixes of the entries in a list that hold the masks, and the name of the
+// pack.
+const (
+	masksKey = "\x00masks:"
+	packKey  = "\x00pack:"
+)
 
 // logLine is one line of a log: the state of a name since the list was stored.
 type logLine struct {
@@ -70,7 +75,7 @@ func unquoted(key string) string {
 func openStore(at, root string) *snapshotStore {
 	s := &snapshotStore{
 		rootCopy: rootCopy{root: root, dir: filepath.Join(at, copyFolder), seen: map[string]entryState{}}, at: at, folderIndex: newFolderIndex(false),
-		unchecked: true, logged: map[string]bool{}, users: map[string]*folderCopy{},
+		unchecked: true, released: true, logged: map[string]bool{}, users: map[string]*folderCopy{},
 		diskSyncer: diskSyncer{(*os.File).Sync, flush},
 	}
 	list, _, err := stampOf(filepath.Join(at, listFile))
@@ -84,9 +89,17 @@ func openStore(at, root string) *snapshotStore {
 			s.stored = masks
 			continue
 		}
+		if pack, ok := strings.CutPrefix(name, packKey); ok {
+			s.pack.name = filepath.Base(pack)
+			s.packed = s.pack.name
+			continue
+		}
 		s.seen[unquoted(name)] = m.entryState()
 	}
 	s.loadLog()
+	if is, _, err := stampOf(s.packPath()); err == nil && s.pack.name != "" {
+		s.pack.size = is.size
+	}
 	s.bulk = sizeOf(s.seen)
 	for name, t := range s.seen {
 		if t.fresh {
@@ -128,6 +141,9 @@ func (t *folderCopy) fill(ctx context.Context, d *Driver, late bool, now time.Ti
 		if err == nil {
 			t.masked, err = t.stamps(hidden)
 		}
+		if err == nil && !t.relied() { // what the last call left is not durable yet
+			err = t.persist(key)
+		}
 		return err
 	}
 	since, err := sandbox.Now()
@@ -153,7 +169,7 @@ func (t *folderCopy) fill(ctx context.Context, d *Driver, late bool, now time.Ti
 	if err := t.renew(ctx, l, since); err != nil {
 		return err
 	}
-	t.unchecked = false
+	t.unchecked, t.strays = false, nil
 	return t.persist(key)
 }
 
@@ -165,41 +181,78 @@ func (t *folderCopy) hiddenNow(ctx context.Context, d *Driver, now time.Time) (m
 	return d.hiddenIn(ctx, t.usageMarker, t.root, now)
 }
 
-// persist makes the copy and the list of its names durable.
+// persist makes the copy and the list of its names durable, in this order: a
+// list that is on the disk names no content that is not. The removal of a marker
+// is durable before as well. Otherwise the marker could come back with a copy
+// that has moved on, and its call would find changes of others.
+//
+// No file needs a sync of its own for this: one sync of the pack covers all
+// small files, and one of the file system covers many large ones. The log is
+// synced after them. A call may change nothing before hold returns.
 func (s *snapshotStore) persist(masks string) error {
-	if err := s.harden(); err != nil {
-		return err
-	}
-	s.copied = nil
-	//mutant:check
-	if s.stored != masks || !s.current() || s.lines+len(s.logged) > max(1000, len(s.seen)/2) {
-		return s.storeList(masks)
-	}
-	if len(s.logged) == 0 {
-		return nil
-	}
-	return s.appendLog()
-}
-
-// storeList stores the list of all names.
-func (s *snapshotStore) storeList(masks string) error {
-	marks := make(map[string]mark, len(s.seen)+1)
-	for name, t := range s.seen {
-		marks[quoted(name)] = t.mark()
-	}
-	marks[masksKey+masks] = mark{}
-	if err := s.store(filepath.Join(s.at, listFile), marks); err != nil {
-		return err
-	}
-	old, err := filesIn(s.at, logPrefix)
-	for _, name := range old { // they belong to an earlier list
-		err = errors.Join(err, os.Remove(name))
+	err := s.writePack()
+	if err == nil {
+		err = s.repack()
 	}
 	if err != nil {
 		return err
 	}
+	//mutant:check
+	whole := s.stored != masks || s.packed != s.pack.name || !s.current() || s.lines+len(s.logged) > max(1000, len(s.seen)/2)
+	if !whole && len(s.logged) == 0 {
+		return nil
+	}
+	if err := s.barrier(); err != nil {
+		return err
+	}
+	s.copied = nil
+	if whole {
+		return s.storeList(masks)
+	}
+	return s.appendLog()
+}
+
+// barrier makes durable what a list relies on. A file system commits all of it
+// at once.
+func (s *snapshotStore) barrier() error {
+	var all errgroup.Group
+	all.Go(s.syncPack)
+	all.Go(s.harden)
+	if s.released {
+		all.Go(func() error { return with(s.at, s.sync) })
+	}
+	err := all.Wait()
+	s.released = s.released && err != nil
+	return err
+}
+
+// storeList stores the list of all names.
+func (s *snapshotStore) storeList(masks string) error {
+	marks := make(map[string]mark, len(s.seen)+2)
+	for name, t := range s.seen {
+		marks[quoted(name)] = t.mark()
+	}
+	marks[masksKey+masks] = mark{}
+	if s.pack.name != "" {
+		marks[packKey+s.pack.name] = mark{}
+	}
+	if err := s.store(filepath.Join(s.at, listFile), marks); err != nil {
+		return err
+	}
+	for _, prefix := range []string{logPrefix, packPrefix} {
+		old, err := filesIn(s.at, prefix)
+		for _, name := range old { // they belong to an earlier list
+			if filepath.Base(name) != s.pack.name {
+				err = errors.Join(err, os.Remove(name))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
 	clear(s.logged)
-	s.log, s.lines, s.stored = fileStamp{}, 0, masks
+	s.log, s.lines, s.stored, s.packed = fileStamp{}, 0, masks, s.pack.name
+	var err error
 	s.list, _, err = stampOf(filepath.Join(s.at, listFile))
 	return err
 }
@@ -281,11 +334,15 @@ func filesIn(dir, prefix string) (all []string, err error) {
 // copy.
 func (t *folderCopy) hold() error {
 	err := t.store(filepath.Join(t.at, t.markerName()), t.usageMarker)
-	for _, dir := range []string{t.at, filepath.Dir(t.at)} {
-		err = errors.Join(err, with(dir, t.sync))
+	if err = errors.Join(err, with(t.at, t.sync)); err == nil && !t.named {
+		err = with(filepath.Dir(t.at), t.sync)
 	}
+	t.named, t.released = t.named || err == nil, t.released && err != nil
 	return err
 }
 
-// release removes the marker.
-func (t *folderCopy) release() { _ = os.Remove(filepath.Join(t.at, t.markerName())) }
+// release removes the marker. That is durable with the next persist or hold.
+func (t *folderCopy) release() {
+	_ = os.Remove(filepath.Join(t.at, t.markerName()))
+	t.released = true
+}
