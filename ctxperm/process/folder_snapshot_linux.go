@@ -66,6 +66,7 @@ type snapshotStore struct {
 	stored    string    // masks that the list was stored with
 	pack      packOf
 	packed    string          // pack that the list was stored with
+	behind    bool            // the log is written, and not durable yet
 	released  bool            // the removal of a marker is not durable yet
 	named     bool            // the name of the folder is durable
 	unchecked bool            // the copy was not compared with the list yet

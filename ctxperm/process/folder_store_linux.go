@@ -129,6 +129,7 @@ func (s *snapshotStore) loadLog() {
 		s.seen[one.Name] = one.Mark.entryState()
 	}
 	s.log, _, _ = stampOf(s.logFile())
+	s.behind = true // the process that wrote it may have been killed then
 }
 
 // fill updates the copy from the folder, unless another call relies on it. Its
@@ -142,7 +143,7 @@ func (t *folderCopy) fill(ctx context.Context, d *Driver, late bool, now time.Ti
 			t.masked, err = t.stamps(hidden)
 		}
 		if err == nil && !t.relied() { // what the last call left is not durable yet
-			err = t.persist(key)
+			err = t.write(key)
 		}
 		return err
 	}
@@ -170,7 +171,7 @@ func (t *folderCopy) fill(ctx context.Context, d *Driver, late bool, now time.Ti
 		return err
 	}
 	t.unchecked, t.strays = false, nil
-	return t.persist(key)
+	return t.write(key)
 }
 
 // hiddenNow returns the masked names, when nothing else is looked at.
@@ -181,15 +182,25 @@ func (t *folderCopy) hiddenNow(ctx context.Context, d *Driver, now time.Time) (m
 	return d.hiddenIn(ctx, t.usageMarker, t.root, now)
 }
 
-// persist makes the copy and the list of its names durable, in this order: a
-// list that is on the disk names no content that is not. The removal of a marker
-// is durable before as well. Otherwise the marker could come back with a copy
-// that has moved on, and its call would find changes of others.
+// persist makes the copy and the list of its names durable.
+func (s *snapshotStore) persist(masks string) error {
+	err := s.write(masks)
+	if err == nil {
+		err = s.syncLog()
+	}
+	return err
+}
+
+// write makes the copy durable, and then writes the list of its names: a list on
+// the disk names no content that is not there. The removal of a marker is
+// durable before as well. Otherwise the marker could come back with a copy that
+// has moved on, and its call would find changes of others.
 //
 // No file needs a sync of its own for this: one sync of the pack covers all
-// small files, and one of the file system covers many large ones. The log is
-// synced after them. A call may change nothing before hold returns.
-func (s *snapshotStore) persist(masks string) error {
+// small files, and one of the file system covers many large ones. What is
+// written here is durable once hold or persist returns. A call may change
+// nothing before.
+func (s *snapshotStore) write(masks string) error {
 	err := s.writePack()
 	if err == nil {
 		err = s.repack()
@@ -251,13 +262,13 @@ func (s *snapshotStore) storeList(masks string) error {
 		}
 	}
 	clear(s.logged)
-	s.log, s.lines, s.stored, s.packed = fileStamp{}, 0, masks, s.pack.name
+	s.log, s.lines, s.stored, s.packed, s.behind = fileStamp{}, 0, masks, s.pack.name, false
 	var err error
 	s.list, _, err = stampOf(filepath.Join(s.at, listFile))
 	return err
 }
 
-// appendLog stores the states of the names that were updated.
+// appendLog writes the states of the names that were updated.
 func (s *snapshotStore) appendLog() (err error) {
 	var all bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(s.logged)) {
@@ -277,16 +288,26 @@ func (s *snapshotStore) appendLog() (err error) {
 		return err
 	}
 	_, err = f.Write(all.Bytes())
-	if err == nil {
-		err = s.sync(f)
-	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		s.list = fileStamp{} // the next list is a whole one
 		return err
 	}
 	s.lines += len(s.logged)
 	clear(s.logged)
+	s.behind = true
 	s.log, _, err = stampOf(s.logFile())
+	return err
+}
+
+// syncLog makes the log durable.
+func (s *snapshotStore) syncLog() error {
+	if !s.behind {
+		return nil
+	}
+	err := with(s.logFile(), s.sync)
+	if s.behind = err != nil; err != nil {
+		s.list = fileStamp{} // the next list is a whole one
+	}
 	return err
 }
 
@@ -331,9 +352,13 @@ func filesIn(dir, prefix string) (all []string, err error) {
 }
 
 // hold writes the marker of a call that relies on the copy, durable with the
-// copy.
+// copy. The log can be synced at the same time: the journal names the marker
+// only after hold, so nothing looks for one with an older log.
 func (t *folderCopy) hold() error {
+	var log errgroup.Group
+	log.Go(t.syncLog)
 	err := t.store(filepath.Join(t.at, t.markerName()), t.usageMarker)
+	err = errors.Join(err, log.Wait())
 	if err = errors.Join(err, with(t.at, t.sync)); err == nil && !t.named {
 		err = with(filepath.Dir(t.at), t.sync)
 	}
