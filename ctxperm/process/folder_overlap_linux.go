@@ -75,7 +75,7 @@ func (t *folderCopy) recorded() {
 	if t.relied() {
 		t.ended = append(t.ended, t)
 		t.rebase()
-		_ = t.persist(t.stored)
+		_ = t.persistNow(t.stored)
 	}
 }
 
@@ -141,7 +141,7 @@ func (t *folderCopy) undone() {
 		t.found[i].Is = entryState{root: is, copy: f.Is.entryState().copy}.mark()
 	}
 	t.rebase()
-	_ = t.persist(t.stored)
+	_ = t.persistNow(t.stored)
 }
 
 // alikeAgain reports whether a name looks as it did before a change: a revert

@@ -143,7 +143,7 @@ func (t *folderCopy) fill(ctx context.Context, d *Driver, late bool, now time.Ti
 			t.masked, err = t.stamps(hidden)
 		}
 		if err == nil && !t.relied() { // what the last call left is not durable yet
-			err = t.write(key)
+			err = t.persist(key)
 		}
 		return err
 	}
@@ -171,7 +171,7 @@ func (t *folderCopy) fill(ctx context.Context, d *Driver, late bool, now time.Ti
 		return err
 	}
 	t.unchecked, t.strays = false, nil
-	return t.write(key)
+	return t.persist(key)
 }
 
 // hiddenNow returns the masked names, when nothing else is looked at.
@@ -182,25 +182,25 @@ func (t *folderCopy) hiddenNow(ctx context.Context, d *Driver, now time.Time) (m
 	return d.hiddenIn(ctx, t.usageMarker, t.root, now)
 }
 
-// persist makes the copy and the list of its names durable.
-func (s *snapshotStore) persist(masks string) error {
-	err := s.write(masks)
+// persistNow makes the copy and the list of its names durable.
+func (s *snapshotStore) persistNow(masks string) error {
+	err := s.persist(masks)
 	if err == nil {
 		err = s.syncLog()
 	}
 	return err
 }
 
-// write makes the copy durable, and then writes the list of its names: a list on
+// persist makes the copy durable, and then writes the list of its names: a list on
 // the disk names no content that is not there. The removal of a marker is
 // durable before as well. Otherwise the marker could come back with a copy that
 // has moved on, and its call would find changes of others.
 //
 // No file needs a sync of its own for this: one sync of the pack covers all
 // small files, and one of the file system covers many large ones. What is
-// written here is durable once hold or persist returns. A call may change
+// written here is durable once hold or persistNow returns. A call may change
 // nothing before.
-func (s *snapshotStore) write(masks string) error {
+func (s *snapshotStore) persist(masks string) error {
 	err := s.writePack()
 	if err == nil {
 		err = s.repack()
@@ -208,17 +208,16 @@ func (s *snapshotStore) write(masks string) error {
 	if err != nil {
 		return err
 	}
-	//mutant:check
-	whole := s.stored != masks || s.packed != s.pack.name || !s.current() || s.lines+len(s.logged) > max(1000, len(s.seen)/2)
-	if !whole && len(s.logged) == 0 {
-		return nil
-	}
 	if err := s.barrier(); err != nil {
 		return err
 	}
 	s.copied = nil
-	if whole {
+	//mutant:check
+	if s.stored != masks || s.packed != s.pack.name || !s.current() || s.lines+len(s.logged) > max(1000, len(s.seen)/2) {
 		return s.storeList(masks)
+	}
+	if len(s.logged) == 0 {
+		return nil
 	}
 	return s.appendLog()
 }
@@ -229,16 +228,27 @@ func (s *snapshotStore) barrier() error {
 	var all errgroup.Group
 	all.Go(s.syncPack)
 	all.Go(s.harden)
-	if s.released {
-		all.Go(func() error { return with(s.at, s.sync) })
+	if len(s.logged) > 0 {
+		all.Go(s.syncRelease)
 	}
-	err := all.Wait()
-	s.released = s.released && err != nil
+	return all.Wait()
+}
+
+// syncRelease makes the removal of markers durable.
+func (s *snapshotStore) syncRelease() error {
+	if !s.released {
+		return nil
+	}
+	err := with(s.at, s.sync)
+	s.released = err != nil
 	return err
 }
 
 // storeList stores the list of all names.
 func (s *snapshotStore) storeList(masks string) error {
+	if err := s.syncRelease(); err != nil {
+		return err
+	}
 	marks := make(map[string]mark, len(s.seen)+2)
 	for name, t := range s.seen {
 		marks[quoted(name)] = t.mark()
