@@ -50,7 +50,7 @@ run: build ## Build the command and watch the quick start demo
 
 build: ## Build bin/remit, without cgo
 	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/remit
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/remit
 
 # The race detector needs a C compiler. Building runtime/cgo with -race tests whether this machine supports it (CGO_ENABLED,
 # the compiler of `go env CC`, its headers, the platform), and prints the reason if it does not.

@@ -20,6 +20,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/serve"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/tools"
+	"github.com/remit-dev/remit/internal/version"
 )
 
 // commandTree returns the root command with the verbs of all families.
@@ -29,7 +30,7 @@ func commandTree(a *cli.App) *cobra.Command {
 		Short: "Run the tools of agents: authorized, verified, journaled and revertible",
 		Long: "remit runs calls of tools. The policy decides each call before it runs, and remit verifies the call afterwards. remit writes\n" +
 			"the call on a durable journal before it returns the result. You can revert the call, also after a crash.",
-		SilenceErrors: true, SilenceUsage: true, Version: cli.ReadVersion().String(),
+		SilenceErrors: true, SilenceUsage: true, Version: version.Read().String(),
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {

@@ -14,6 +14,7 @@ import (
 	_ "github.com/remit-dev/remit/internal/hookclient/first"
 	"github.com/remit-dev/remit/internal/host"
 	_ "github.com/remit-dev/remit/internal/sandbox/first"
+	_ "github.com/remit-dev/remit/internal/version/first"
 )
 
 func main() {

@@ -71,6 +71,7 @@ var siblings = [][2]string{
 	{"internal/sandbox", "internal/shim"},
 	{"internal/hookclient/first", "internal/hookclient"},
 	{"internal/sandbox/first", "internal/shim"},
+	{"internal/version/first", "internal/version"},
 	{"internal/schema", "internal/canon"},
 	{"internal/schema", "internal/suggest"},
 	{"internal/jsonfile", "internal/canon"},
@@ -129,6 +130,10 @@ var reaches = []reach{
 			"reflect", "unicode", "time", "os", "io/fs", "fmt", "strings", "bytes", "bufio", "encoding", "encoding/...", "context", "net", "net/...",
 			"os/...", "path", "path/...", "sort", "golang.org/...", "github.com/...",
 		},
+	},
+	{
+		from:  []string{"internal/version/first"},
+		never: []string{"context", "net", "net/...", "encoding/...", "regexp", "golang.org/...", "modernc.org/..."},
 	},
 	{
 		from:  []string{"ctxperm/secrets", "ctxperm/secrets/keyring", "ctxperm/secrets/vault"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/remit-dev/remit/internal/callstate"
 	"github.com/remit-dev/remit/perm"
@@ -65,7 +66,9 @@ const (
 	maxLabels       = 1000
 )
 
-var labelOK = regexp.MustCompile(`^[a-z0-9][a-z0-9_.:-]{0,63}$`)
+var labelOK = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9][a-z0-9_.:-]{0,63}$`)
+})
 
 // checkRaises returns an error for labels and requirements that are not valid.
 func checkRaises(r tool.Result) error {
@@ -73,7 +76,7 @@ func checkRaises(r tool.Result) error {
 		return fmt.Errorf("it has %d labels; at most %d are valid", len(r.Labels), maxResultLabels)
 	}
 	for _, label := range r.Labels {
-		if !labelOK.MatchString(label) {
+		if !labelOK().MatchString(label) {
 			return errors.New("a label is lower-case letters, digits and _.:- of at most 64, from a letter or digit on")
 		}
 	}

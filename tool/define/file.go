@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/remit-dev/remit/ctxperm"
@@ -38,8 +39,12 @@ var members = []string{
 }
 
 var (
-	idOK      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
-	versionOK = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
+	idOK = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
+	})
+	versionOK = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
+	})
 )
 
 // read reads one file as far as it goes.
@@ -67,11 +72,11 @@ func read(report *jsonfile.Report, path string, text []byte, have map[string]Imp
 
 func (f *file) identity(have map[string]Implementation) {
 	id, version, key := f.root.Need("id"), f.root.Need("version"), f.root.Need("implementation")
-	if f.id = id.Text(); id != nil && !idOK.MatchString(f.id) {
+	if f.id = id.Text(); id != nil && !idOK().MatchString(f.id) {
 		id.Refuse("an id is 1 to 128 letters, digits and . _ / - and begins with a letter or digit")
 	}
 	asked := version.Text()
-	if version != nil && !versionOK.MatchString(asked) {
+	if version != nil && !versionOK().MatchString(asked) {
 		version.Refuse("a version is 1 to 64 letters, digits and . _ + - and begins with a letter or digit")
 	}
 	f.key = key.Text()
@@ -450,7 +455,7 @@ func (f *file) display() {
 	}
 	names, descriptions := map[string]string{}, map[string]string{}
 	for _, m := range n.Members() {
-		if !languageOK.MatchString(m.Name) {
+		if !languageOK().MatchString(m.Name) {
 			m.RefuseName(`a language is written as in "de" or "pt-BR"`)
 		}
 		if !m.Closed("name", "description") {
@@ -471,7 +476,9 @@ func (f *file) display() {
 	}
 }
 
-var languageOK = regexp.MustCompile(`^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
+var languageOK = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
+})
 
 // tool freezes what was read. It is called where nothing was wrong so far.
 func (f *file) tool() (tool.Tool, error) {

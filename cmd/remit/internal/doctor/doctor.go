@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/version"
 )
 
 // Command returns remit doctor.
@@ -81,7 +82,7 @@ func runDoctor(ctx context.Context, a *cli.App, f *startup.Flags) error {
 
 // checkSystem checks what does not depend on a folder.
 func checkSystem(a *cli.App, tell func(Finding)) {
-	v := cli.ReadVersion()
+	v := version.Read()
 	tell(Finding{Where: "system", Check: "version", Is: Healthy, What: v.String()})
 	name, err := a.Username()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/version"
 )
 
 // VersionCommand returns remit version.
@@ -15,7 +16,7 @@ func VersionCommand(a *cli.App) *cobra.Command {
 		Use: "version", Short: "Print the version",
 		Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := cli.ReadVersion()
+			v := version.Read()
 			if asJSON {
 				a.WriteJSON(v)
 				return nil

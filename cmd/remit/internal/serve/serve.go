@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
+	"github.com/remit-dev/remit/internal/version"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/revert"
 )
@@ -81,7 +82,7 @@ func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
 	}
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	o := mcp.Options{
-		Version: cli.ReadVersion().Version, OnAsk: how, Key: []byte(key), Log: log, NoTransactions: f.noTransactions, Instructions: f.instructions(),
+		Version: version.Read().Version, OnAsk: how, Key: []byte(key), Log: log, NoTransactions: f.noTransactions, Instructions: f.instructions(),
 	}
 	if rt.Gateway != nil {
 		o.Mirror = rt.Gateway

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/version"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/mcp/gateway"
 	"github.com/remit-dev/remit/provenance"
@@ -75,7 +76,7 @@ func Open(ctx context.Context, a *cli.App, p *state.Workspace, roots []string, p
 	}
 	m := &Gateway{}
 	o := gateway.Options{
-		Version: cli.ReadVersion().Version, State: filepath.Join(p.StateDir, "mcp"), QuarantineNew: p.Upstreams.Strict, Lazy: p.Upstreams.Lazy, SkipInputValidation: true, Log: log,
+		Version: version.Read().Version, State: filepath.Join(p.StateDir, "mcp"), QuarantineNew: p.Upstreams.Strict, Lazy: p.Upstreams.Lazy, SkipInputValidation: true, Log: log,
 		Roots: map[string]string{}, Sandbox: programs, OtherTools: state.ServedTools(a), OnToolsChanged: m.changed, OnCatalogChanged: m.offered, OnResourceUpdated: m.updated,
 		Authorize: Logins(p, config).Handler,
 	}

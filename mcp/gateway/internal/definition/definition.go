@@ -115,7 +115,7 @@ func (d Definition) asTool(v canon.Value) (Definition, error) {
 	d.Digest = string(canon.Sum("remit/mcp-tool/v1", v.Canonical()))
 	d.input, _ = v.Get("inputSchema")
 	switch {
-	case !naming.Permitted.MatchString(d.Name):
+	case !naming.Permitted(d.Name):
 		return d, errors.New("its name is not 1 to 128 letters, digits and . _ -")
 	case d.input.Kind() != canon.Object:
 		return d, errors.New("it has no input schema")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/suggest"
@@ -19,11 +20,18 @@ const Separator = "__"
 // start.
 func ForClients(server, tool string) string { return server + Separator + tool }
 
-// Permitted matches the names that the protocol permits. A server can use
+// Permitted reports whether the protocol permits a name. A server can use
 // others, but clients could not show those safely.
-var Permitted = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+func Permitted(name string) bool { return permitted().MatchString(name) }
 
-var noName = regexp.MustCompile(`[^a-z0-9_]|_{3,}`)
+// Expressions are compiled at their first use: most commands need none of them.
+var permitted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+})
+
+var noName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[^a-z0-9_]|_{3,}`)
+})
 
 const (
 	longest        = 64      // longest name of a runtime tool
@@ -58,7 +66,7 @@ func Reader(server, verb string) string {
 
 // word returns a name without the characters that runtime names cannot have.
 func word(name string) string {
-	w := strings.Trim(noName.ReplaceAllString(strings.ToLower(name), "_"), "_")
+	w := strings.Trim(noName().ReplaceAllString(strings.ToLower(name), "_"), "_")
 	for strings.Contains(w, Separator) {
 		w = strings.ReplaceAll(w, Separator, "_")
 	}

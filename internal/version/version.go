@@ -1,7 +1,7 @@
-package cli
+// Package version reads which build of remit this is.
+package version
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 )
@@ -17,11 +17,11 @@ type Version struct {
 
 // String formats the version for people.
 func (v Version) String() string {
-	return fmt.Sprintf("remit %s (%s, %s)", v.Version, v.Go, v.Platform)
+	return "remit " + v.Version + " (" + v.Go + ", " + v.Platform + ")"
 }
 
-// ReadVersion reads the version that the build stored in the program.
-func ReadVersion() Version {
+// Read reads the version that the build stored in the program.
+func Read() Version {
 	v := Version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
