@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/remit-dev/remit/internal/sandbox"
 )
@@ -23,6 +24,8 @@ const (
 const (
 	decideIn  = 0.015
 	observeIn = 0.030
+	walkIn    = 0.300
+	copyIn    = 5
 )
 
 // observesAll is a policy that decides nothing else, so that commands named
@@ -36,6 +39,7 @@ type hooked struct {
 	remit, dir string
 	env        []string
 	uses       int
+	first      float64 // seconds of the first observed call, which copies the tree
 }
 
 // agents measures the hooks of a coding agent in a tree of 100,000 files.
@@ -55,6 +59,7 @@ func agents(c clock) ([]promiseRow, error) {
 		{name: "plain exec", op: func(int) error { return exec.Command("/bin/true").Run() }},
 		{name: "decide", op: func(int) error { return h.decide() }},
 		{name: "observe", op: func(int) error { return h.observe() }},
+		{name: "walk", op: func(int) error { return h.walk() }},
 		{name: "command", op: func(int) error { return h.command() }},
 		{name: "plain command", op: func(int) error { return exec.Command("bash", "-c", "echo x > "+plain).Run() }},
 	}
@@ -67,6 +72,8 @@ func agents(c clock) ([]promiseRow, error) {
 		h.within("decide a call by a hook, p99", q.p99, "decide", decideIn),
 		h.within("observe a call that changed 10 of 100,000 files, p50", q.p50, "observe", observeIn),
 		h.within("observe a call that changed 10 of 100,000 files, p99", q.p99, "observe", observeIn),
+		h.within("observe a call after a walk of 100,000 files, p50", q.p50, "walk", walkIn),
+		h.within("the first observed call, which copies 100,000 files", times{"first": {h.first}}, "first", copyIn),
 		h.within("a sandboxed command with both hooks, p50", q.p50, "command", 0.1),
 	}, nil
 }
@@ -118,7 +125,9 @@ func newHooked(base string) (h *hooked, stop func(), err error) {
 	}
 	_, err = h.event("UserPromptSubmit", map[string]any{"prompt": "work"})
 	if err == nil {
-		err = h.observe() // the first one copies the tree
+		begin := time.Now()
+		err = h.observe()
+		h.first = time.Since(begin).Seconds()
 	}
 	if err != nil {
 		stop()
@@ -171,6 +180,19 @@ func (h *hooked) observe() error {
 	use["tool_response"] = map[string]any{"stdout": ""}
 	_, err := h.event("PostToolUse", use)
 	return err
+}
+
+// walk is observe after a folder came and went, in which files with several
+// names can have been: the index does not suffice.
+func (h *hooked) walk() error {
+	dir := filepath.Join(h.dir, "d1", "short")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.Remove(dir); err != nil {
+		return err
+	}
+	return h.observe()
 }
 
 // command runs a sandboxed command with both hooks.

@@ -170,7 +170,10 @@ func (t *folderCopy) examine(ctx context.Context, hidden map[string]bool) (map[s
 		if !kept(is) {
 			is = fileStamp{}
 		}
-		l.names[name] = is
+		old, known := t.seen[name]
+		if _, touched := t.dirty[name]; touched || !known || old.fresh || old.root != is {
+			l.names[name] = is
+		}
 		if raw.Nlink > 1 && is.mode&typeMask == typeFile && !t.linked[name] {
 			links[is.ino] = true
 		}

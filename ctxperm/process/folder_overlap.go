@@ -72,12 +72,14 @@ func (t *folderCopy) recorded() {
 	if t.relied() {
 		t.ended = append(t.ended, t)
 		t.rebase()
-		_ = t.persist(t.stored)
+		_ = t.persistNow(t.stored)
 	}
 }
 
 // conclude removes the marker of a call whose changes are recorded, and then
-// has the copy take them over.
+// has the copy take them over. Nothing of it has to be durable before the next
+// call on the folder changes something: until then the copy on the disk is the
+// one from before the call, and the journal has what the call changed.
 func (t *folderCopy) conclude() {
 	t.turn <- struct{}{}
 	defer t.give()
@@ -86,11 +88,7 @@ func (t *folderCopy) conclude() {
 	if t.Ending {
 		return // it did already
 	}
-	if with(t.at, t.sync) != nil {
-		return // the marker could come back, and find changes of others
-	}
-	t.rebase()
-	_ = t.persist(t.stored) // while the call holds the root: another process may be next
+	t.rebase() // durable with the next call; another process would find the same names changed
 }
 
 // discard removes a call that changed nothing.
@@ -140,7 +138,7 @@ func (t *folderCopy) undone() {
 		t.found[i].Is = entryState{root: is, copy: f.Is.entryState().copy}.mark()
 	}
 	t.rebase()
-	_ = t.persist(t.stored)
+	_ = t.persistNow(t.stored)
 }
 
 // alikeAgain reports whether a name looks as it did before a change: a revert

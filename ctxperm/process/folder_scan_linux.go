@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -197,9 +196,9 @@ func (w *scanWorker) one(fd int, base, name string) error {
 
 // unlistable reports whether this user may not list a directory.
 func unlistable(at string) bool {
-	f, err := os.OpenFile(at, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	fd, err := unix.Open(at, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == nil {
-		_ = f.Close()
+		_ = unix.Close(fd)
 	}
 	return errors.Is(err, fs.ErrPermission)
 }

@@ -186,7 +186,7 @@ func (t *folderCopy) recover() {
 	}
 	if len(all) > 1 {
 		t.rebase()
-		_ = t.persist(t.stored)
+		_ = t.persistNow(t.stored)
 	}
 	t.release()
 	if len(all) <= 1 && strings.Contains(filepath.Base(t.at), ".") {

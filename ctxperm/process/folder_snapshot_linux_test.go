@@ -80,12 +80,22 @@ func (s *snapshotEnv) differ(one *folderCopy) map[string]string {
 	return all
 }
 
-// copies returns the inodes of the copy, and of its list of names.
+// copies returns the inodes of the files of the copy and of its list, and the
+// places in the pack.
 func (s *snapshotEnv) copies() map[string]uint64 {
 	s.t.Helper()
 	all := map[string]uint64{}
 	require.NoError(s.t, filepath.Walk(s.cfg.Dir, func(at string, is os.FileInfo, err error) error {
-		if err == nil && is.Mode().IsRegular() && is.Name() != markerFile {
+		if err == nil && strings.HasPrefix(is.Name(), packPrefix) {
+			some := openStore(filepath.Dir(at), s.dir)
+			for name, e := range some.seen {
+				if e.packed() {
+					all[name] = uint64(e.at)
+				}
+			}
+			return nil
+		}
+		if err == nil && is.Mode().IsRegular() && is.Name() != markerFile && !strings.HasPrefix(is.Name(), logPrefix) {
 			sys, ok := is.Sys().(*syscall.Stat_t)
 			require.True(s.t, ok)
 			all[at] = sys.Ino
@@ -104,9 +114,10 @@ func TestSnapshotCopiesOnlyChanges(t *testing.T) {
 	}
 	s.put("twin", "two names")
 	require.NoError(t, os.Symlink("twin", filepath.Join(s.dir, "link")))
+	s.put("large", strings.Repeat("x", maxPacked+1))
 	s.take("1").release()
 	first := s.copies()
-	require.Len(t, first, 102)
+	require.Len(t, first, 1+100+2+8+1, "list, small files and links, folders, and the large file")
 	s.take("2").release()
 	require.Equal(t, first, s.copies())
 	clear(s.known) // as another process
@@ -284,8 +295,10 @@ func TestSnapshotIsSynced(t *testing.T) {
 				}
 			}
 			name = strings.TrimPrefix(name, place+"/")
-			if strings.HasPrefix(name, logPrefix) {
-				name = logPrefix
+			for _, prefix := range []string{logPrefix, packPrefix} {
+				if strings.HasPrefix(name, prefix) {
+					name = prefix
+				}
 			}
 			mu.Lock()
 			*all = append(*all, name)
@@ -294,27 +307,47 @@ func TestSnapshotIsSynced(t *testing.T) {
 		}
 	}
 	s.sync, s.flush = note(&synced, s.sync), note(&flushed, s.flush)
+	large := strings.Repeat("x", maxPacked+1)
+	s.put("a/large", large)
 	s.take("1").release()
 	require.Len(t, synced, 9)
-	require.ElementsMatch(t, []string{"copy/a/b/g", "copy/a/f"}, synced[:2], "contents first, at once")
-	require.ElementsMatch(t, []string{"copy", "copy/a", "copy/a/b"}, synced[2:5])
+	require.ElementsMatch(t, []string{packPrefix, "copy/a/large", "copy", "copy/a", place}, synced[:5], "contents first, at once")
 	require.Equal(t, []string{"list", "claim", place, "."}, synced[5:])
 	require.Empty(t, flushed)
 
 	synced = nil
 	s.take("2").release()
-	require.Equal(t, []string{"claim", place, "."}, synced)
+	require.Equal(t, []string{"claim", place}, synced)
+
+	synced = nil
+	s.put("a/f", "2")
+	one := s.take("2 again")
+	require.ElementsMatch(t, []string{packPrefix, place}, synced[:2])
+	require.ElementsMatch(t, []string{logPrefix, "claim"}, synced[2:4])
+	require.Equal(t, []string{place}, synced[4:])
+
+	synced = nil
+	s.put("a/f", "3")
+	s.differ(one)
+	one.conclude()
+	require.Empty(t, synced, "what the copy takes over is durable before the next call")
 
 	for i := range few + 1 {
-		s.put(fmt.Sprint(i), "x")
+		s.put(fmt.Sprint(i), large)
 	}
-	synced = nil
 	s.take("3").release()
 	require.Equal(t, []string{"copy"}, flushed)
-	require.Equal(t, []string{logPrefix, "claim", place, "."}, synced)
+	require.ElementsMatch(t, []string{packPrefix, place}, synced[:2])
+	require.ElementsMatch(t, []string{logPrefix, "claim"}, synced[2:4])
+	require.Equal(t, []string{place}, synced[4:])
+
+	synced = nil
+	clear(s.known) // another process, which may have been killed before it synced the log
+	s.take("4").release()
+	require.Contains(t, synced, logPrefix)
 
 	broken := errors.New("broken disk")
-	for at := range 3 {
+	for at := range 5 {
 		n := 0
 		s.sync = func(*os.File) error {
 			mu.Lock()

@@ -58,7 +58,11 @@ func (s *snapshotStore) lastCopied() (contents, folders []string) {
 		for dir := filepath.Dir(at); within(s.dir, dir); dir = filepath.Dir(dir) {
 			all[dir] = true
 		}
-		if is, _, err := stampOf(at); err == nil && is.mode&typeMask == typeFile {
+		switch is, _, err := stampOf(at); {
+		case err != nil:
+		case is.folder():
+			all[at] = true
+		case is.mode&typeMask == typeFile:
 			contents = append(contents, at)
 		}
 	}
@@ -92,7 +96,7 @@ func load(name string, into any) error {
 }
 
 // mark is the stored form of an entryState.
-type mark [2*stampSize + 1]int64
+type mark [2*stampSize + 3]int64
 
 // stampSize is the number of values in a stamp.
 const stampSize = 10
@@ -107,6 +111,7 @@ func (t entryState) mark() (m mark) {
 	if t.fresh {
 		m[2*stampSize] |= 2
 	}
+	m[2*stampSize+1], m[2*stampSize+2] = t.at, int64(t.sum)
 	return m
 }
 
@@ -119,5 +124,8 @@ func (m mark) entryState() entryState {
 			mtime: timespec{Sec: v[6], Nsec: v[7]}, ctime: timespec{Sec: v[8], Nsec: v[9]},
 		}
 	}
-	return entryState{root: both[0], copy: both[1], shut: m[2*stampSize]&1 != 0, fresh: m[2*stampSize]&2 != 0}
+	return entryState{
+		root: both[0], copy: both[1], shut: m[2*stampSize]&1 != 0, fresh: m[2*stampSize]&2 != 0,
+		at: m[2*stampSize+1], sum: uint32(m[2*stampSize+2]), //nolint:gosec // as mark stored it
+	}
 }

@@ -142,6 +142,11 @@ func (t *folderCopy) before(name string, old entryState) (b files.FilePreImage, 
 	switch old.root.mode & typeMask {
 	case typeLink:
 		b.Type = disk.TypeLink.String()
+		if old.packed() {
+			target, err := t.content(old)
+			b.Target = string(target)
+			return b, err
+		}
 		b.Target, err = copiedLink(at)
 		return b, err
 	case typeFolder:
@@ -151,6 +156,10 @@ func (t *folderCopy) before(name string, old entryState) (b files.FilePreImage, 
 		b.Open = func() (io.ReadCloser, error) { return t.open(name) }
 	}
 	b.Perm = bitsOf(old.root.mode)
+	if old.packed() {
+		b.Xattrs = map[string][]byte{} // else it has a file in the tree
+		return b, nil
+	}
 	b.Xattrs, err = attributes(at)
 	return b, err
 }

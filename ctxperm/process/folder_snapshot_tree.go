@@ -62,7 +62,13 @@ type snapshotStore struct {
 	list, log fileStamp // stamps of the list and its log, as this process left them
 	lines     int       // of the log
 	stored    string    // masks that the list was stored with
-	unchecked bool      // the copy was not compared with the list yet
+	pack      packOf
+	packed    string          // pack that the list was stored with
+	behind    bool            // the log is written, and not durable yet
+	released  bool            // the removal of a marker is not durable yet
+	named     bool            // the name of the folder is durable
+	unchecked bool            // the copy was not compared with the list yet
+	strays    map[string]bool // names in the tree of the copy that are not as in the list
 	bulk      folderSize
 	logged    map[string]bool // names whose state is not stored yet
 	progress  func(done, total int)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // current reports whether no other process has used the stored copy since this
@@ -33,8 +35,12 @@ func (s *snapshotStore) logFile() string {
 	return filepath.Join(s.at, fmt.Sprintf("%s%d-%d", logPrefix, s.list.ino, s.list.mtime.Nano()))
 }
 
-// masksKey is the prefix of the entry in a list that holds the masks.
-const masksKey = "\x00masks:"
+// The prefixes of the entries in a list that hold the masks, and the name of the
+// pack.
+const (
+	masksKey = "\x00masks:"
+	packKey  = "\x00pack:"
+)
 
 // logLine is one line of a log: the state of a name since the list was stored.
 type logLine struct {
@@ -66,7 +72,7 @@ func unquoted(key string) string {
 func openStore(at, root string) *snapshotStore {
 	s := &snapshotStore{
 		rootCopy: rootCopy{root: root, dir: filepath.Join(at, copyFolder), seen: map[string]entryState{}}, at: at, folderIndex: newFolderIndex(false),
-		unchecked: true, logged: map[string]bool{}, users: map[string]*folderCopy{},
+		unchecked: true, released: true, logged: map[string]bool{}, users: map[string]*folderCopy{},
 		diskSyncer: diskSyncer{(*os.File).Sync, flush},
 	}
 	list, _, err := stampOf(filepath.Join(at, listFile))
@@ -80,9 +86,17 @@ func openStore(at, root string) *snapshotStore {
 			s.stored = masks
 			continue
 		}
+		if pack, ok := strings.CutPrefix(name, packKey); ok {
+			s.pack.name = filepath.Base(pack)
+			s.packed = s.pack.name
+			continue
+		}
 		s.seen[unquoted(name)] = m.entryState()
 	}
 	s.loadLog()
+	if is, _, err := stampOf(s.packPath()); err == nil && s.pack.name != "" {
+		s.pack.size = is.size
+	}
 	s.bulk = sizeOf(s.seen)
 	for name, t := range s.seen {
 		if t.fresh {
@@ -112,6 +126,7 @@ func (s *snapshotStore) loadLog() {
 		s.seen[one.Name] = one.Mark.entryState()
 	}
 	s.log, _, _ = stampOf(s.logFile())
+	s.behind = true // the process that wrote it may have been killed then
 }
 
 // fill updates the copy from the folder, unless another call relies on it. Its
@@ -123,6 +138,9 @@ func (t *folderCopy) fill(ctx context.Context, d *Driver, late bool, now time.Ti
 		hidden, err := t.hiddenNow(ctx, d, now)
 		if err == nil {
 			t.masked, err = t.stamps(hidden)
+		}
+		if err == nil && !t.relied() { // what the last call left is not durable yet
+			err = t.persist(key)
 		}
 		return err
 	}
@@ -149,7 +167,7 @@ func (t *folderCopy) fill(ctx context.Context, d *Driver, late bool, now time.Ti
 	if err := t.renew(ctx, l, since); err != nil {
 		return err
 	}
-	t.unchecked = false
+	t.unchecked, t.strays = false, nil
 	return t.persist(key)
 }
 
@@ -161,14 +179,38 @@ func (t *folderCopy) hiddenNow(ctx context.Context, d *Driver, now time.Time) (m
 	return d.hiddenIn(ctx, t.usageMarker, t.root, now)
 }
 
-// persist makes the copy and the list of its names durable.
+// persistNow makes the copy and the list of its names durable.
+func (s *snapshotStore) persistNow(masks string) error {
+	err := s.persist(masks)
+	if err == nil {
+		err = s.syncLog()
+	}
+	return err
+}
+
+// persist makes the copy durable, and then writes the list of its names: a list on
+// the disk names no content that is not there. The removal of a marker is
+// durable before as well. Otherwise the marker could come back with a copy that
+// has moved on, and its call would find changes of others.
+//
+// No file needs a sync of its own for this: one sync of the pack covers all
+// small files, and one of the file system covers many large ones. What is
+// written here is durable once hold or persistNow returns. A call may change
+// nothing before.
 func (s *snapshotStore) persist(masks string) error {
-	if err := s.harden(); err != nil {
+	err := s.writePack()
+	if err == nil {
+		err = s.repack()
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.barrier(); err != nil {
 		return err
 	}
 	s.copied = nil
 	//mutant:check
-	if s.stored != masks || !s.current() || s.lines+len(s.logged) > max(1000, len(s.seen)/2) {
+	if s.stored != masks || s.packed != s.pack.name || !s.current() || s.lines+len(s.logged) > max(1000, len(s.seen)/2) {
 		return s.storeList(masks)
 	}
 	if len(s.logged) == 0 {
@@ -177,30 +219,63 @@ func (s *snapshotStore) persist(masks string) error {
 	return s.appendLog()
 }
 
+// barrier makes durable what a list relies on. A file system commits all of it
+// at once.
+func (s *snapshotStore) barrier() error {
+	var all errgroup.Group
+	all.Go(s.syncPack)
+	all.Go(s.harden)
+	if len(s.logged) > 0 {
+		all.Go(s.syncRelease)
+	}
+	return all.Wait()
+}
+
+// syncRelease makes the removal of markers durable.
+func (s *snapshotStore) syncRelease() error {
+	if !s.released {
+		return nil
+	}
+	err := with(s.at, s.sync)
+	s.released = err != nil
+	return err
+}
+
 // storeList stores the list of all names.
 func (s *snapshotStore) storeList(masks string) error {
-	marks := make(map[string]mark, len(s.seen)+1)
+	if err := s.syncRelease(); err != nil {
+		return err
+	}
+	marks := make(map[string]mark, len(s.seen)+2)
 	for name, t := range s.seen {
 		marks[quoted(name)] = t.mark()
 	}
 	marks[masksKey+masks] = mark{}
+	if s.pack.name != "" {
+		marks[packKey+s.pack.name] = mark{}
+	}
 	if err := s.store(filepath.Join(s.at, listFile), marks); err != nil {
 		return err
 	}
-	old, err := filesIn(s.at, logPrefix)
-	for _, name := range old { // they belong to an earlier list
-		err = errors.Join(err, os.Remove(name))
-	}
-	if err != nil {
-		return err
+	for _, prefix := range []string{logPrefix, packPrefix} {
+		old, err := filesIn(s.at, prefix)
+		for _, name := range old { // they belong to an earlier list
+			if filepath.Base(name) != s.pack.name {
+				err = errors.Join(err, os.Remove(name))
+			}
+		}
+		if err != nil {
+			return err
+		}
 	}
 	clear(s.logged)
-	s.log, s.lines, s.stored = fileStamp{}, 0, masks
+	s.log, s.lines, s.stored, s.packed, s.behind = fileStamp{}, 0, masks, s.pack.name, false
+	var err error
 	s.list, _, err = stampOf(filepath.Join(s.at, listFile))
 	return err
 }
 
-// appendLog stores the states of the names that were updated.
+// appendLog writes the states of the names that were updated.
 func (s *snapshotStore) appendLog() (err error) {
 	var all bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(s.logged)) {
@@ -220,16 +295,26 @@ func (s *snapshotStore) appendLog() (err error) {
 		return err
 	}
 	_, err = f.Write(all.Bytes())
-	if err == nil {
-		err = s.sync(f)
-	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		s.list = fileStamp{} // the next list is a whole one
 		return err
 	}
 	s.lines += len(s.logged)
 	clear(s.logged)
+	s.behind = true
 	s.log, _, err = stampOf(s.logFile())
+	return err
+}
+
+// syncLog makes the log durable.
+func (s *snapshotStore) syncLog() error {
+	if !s.behind {
+		return nil
+	}
+	err := with(s.logFile(), s.sync)
+	if s.behind = err != nil; err != nil {
+		s.list = fileStamp{} // the next list is a whole one
+	}
 	return err
 }
 
@@ -274,14 +359,22 @@ func filesIn(dir, prefix string) (all []string, err error) {
 }
 
 // hold writes the marker of a call that relies on the copy, durable with the
-// copy.
+// copy. The log can be synced at the same time: the journal names the marker
+// only after hold, so nothing looks for one with an older log.
 func (t *folderCopy) hold() error {
+	var log errgroup.Group
+	log.Go(t.syncLog)
 	err := t.store(filepath.Join(t.at, t.markerName()), t.usageMarker)
-	for _, dir := range []string{t.at, filepath.Dir(t.at)} {
-		err = errors.Join(err, with(dir, t.sync))
+	err = errors.Join(err, log.Wait())
+	if err = errors.Join(err, with(t.at, t.sync)); err == nil && !t.named {
+		err = with(filepath.Dir(t.at), t.sync)
 	}
+	t.named, t.released = t.named || err == nil, t.released && err != nil
 	return err
 }
 
-// release removes the marker.
-func (t *folderCopy) release() { _ = os.Remove(filepath.Join(t.at, t.markerName())) }
+// release removes the marker. That is durable with the next persist or hold.
+func (t *folderCopy) release() {
+	_ = os.Remove(filepath.Join(t.at, t.markerName()))
+	t.released = true
+}

@@ -38,6 +38,9 @@ type entryState struct {
 	root, copy fileStamp
 	shut       bool // this user may not read it: its copy is empty and also unreadable
 	fresh      bool // changed so recently that a further change may not show
+
+	at  int64  // place in a pack, counted from 1; 0: the copy has a file of its own. See packOf
+	sum uint32 // checksum of the content there
 }
 
 // fileStamp detects whether a file was touched.

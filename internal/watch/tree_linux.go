@@ -21,8 +21,13 @@ const mask = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVE
 	unix.IN_CLOSE_WRITE | unix.IN_OPEN | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF |
 	unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_EXCL_UNLINK
 
-// maxOpened bounds the files that were opened since the last pruning.
-const maxOpened = 4096
+// maxOpened bounds the files that were opened since the last pruning. Above it,
+// Drain prunes itself. Above manyOpened, it has that done while its caller
+// continues.
+const (
+	maxOpened  = 4096
+	manyOpened = 256
+)
 
 // Tree watches a folder and everything below it. Its methods are safe for
 // concurrent use.
@@ -39,6 +44,9 @@ type Tree struct {
 	below  map[string]map[string]bool // watched subdirectories
 	names  map[string]bool
 	opened map[string]bool
+	older  map[string]bool // opened, but before prunings began that have not ended
+	prunes bool            // pruneApart runs
+	still  int             // how many files the last pruning found open
 	blind  map[string]bool // directories that this user may not list
 	born   map[string]bool // names that came since the queue was empty
 	leaves uint32          // cookie of a name in born that was moved; 0: none
@@ -139,9 +147,12 @@ func (t *Tree) Drain(d *Dirty) error {
 	t.unsure = false
 	clear(t.links)
 	clear(d.Opened)
-	for name := range t.opened {
-		d.Opened[name] = true
+	for _, some := range []map[string]bool{t.opened, t.older} {
+		for name := range some {
+			d.Opened[name] = true
+		}
 	}
+	t.pruneSoon(manyOpened + 2*t.still)
 	return nil
 }
 
@@ -158,7 +169,7 @@ func (t *Tree) follow() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			got := t.read()
-			t.prune(maxOpened / 2) // now, rather than while somebody waits
+			t.pruneSoon(max(maxOpened/2, 2*t.still)) // now, rather than while somebody waits
 			done = t.err != nil
 			return got || done
 		})
@@ -372,6 +383,32 @@ func (t *Tree) prune(most int) {
 	clear(t.opened)
 	still := openedIn(t.dir)
 	t.read() // adds what was opened while this process looked
+	t.remain(still)
+}
+
+// pruneSoon has the opened files pruned, if there are many.
+func (t *Tree) pruneSoon(most int) {
+	if t.err != nil || t.prunes || len(t.opened) <= most {
+		return
+	}
+	t.prunes, t.older, t.opened = true, t.opened, map[string]bool{}
+	go t.pruneApart()
+}
+
+// pruneApart is prune without the lock while it looks at all processes, which
+// takes long. Meanwhile Drain returns the earlier names too, and events add new
+// ones. If a directory moves meanwhile, the next Drain prunes again.
+func (t *Tree) pruneApart() {
+	still := openedIn(t.dir)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.prunes, t.older = false, nil
+	t.remain(still)
+}
+
+// remain adds what is still open after a pruning.
+func (t *Tree) remain(still map[string]bool) {
+	t.still = len(still)
 	for name := range still {
 		t.opened[name] = true
 	}
