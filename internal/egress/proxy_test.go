@@ -187,10 +187,10 @@ func TestSlowHeader(t *testing.T) {
 	c, err := net.Dial("tcp", s.at)
 	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
-	_, err = io.WriteString(c, "GET http://good.test/ HTTP/1.1\r\n")
-	require.NoError(t, err)
-	_, err = io.ReadAll(c) // ends
-	require.NoError(t, err)
+	// On a busy machine the time can be over before the proxy reads this: then the
+	// connection is reset.
+	_, _ = io.WriteString(c, "GET http://good.test/ HTTP/1.1\r\n")
+	_, _ = io.ReadAll(c) // returns only when the proxy has ended the connection
 	require.Empty(t, s.requests())
 }
 
