@@ -27,11 +27,14 @@ SHARES = ^[[:space:]]*go (func|[a-z])|[.]Go[(]|sync[.]|atomic[.]
 CONCURRENT = $(patsubst %/,%,$(sort $(dir $(shell grep -rlE --include='*.go' '$(SHARES)' .))))
 # Packages of the main module whose code and tests use one goroutine, and the others: those without any of it, and some that
 # mostly start processes.
-ALONE = ./tool/builtin/internal/process ./ctxperm/files $(filter-out $(CONCURRENT) ./tool/builtin/internal/process ./ctxperm/files,$(PACKAGES)) \
+ALONE = $(PROCESS) ./ctxperm/files $(filter-out $(CONCURRENT) $(PROCESS) ./ctxperm/files,$(PACKAGES)) \
   ./internal/sandbox ./revert ./internal/arch ./internal/proof/mutation
 # Tests of ./cmd/remit that start further processes of it, check the files of a program, or run commands in sequence; and tests of
-# ./perm/rego that compare random policies in one goroutine. No other package has tests of these names.
-PLAIN = ^(TestCompiledRulesAgree|TestCompiledPacksAgree|TestTablesAgree|TestCacheAgreesOnEachCondition|TestDeadlineOfLongArguments|TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks)$$
+# ./perm/rego that compare random policies in one goroutine; and tests of PROCESS that run programs, or all its tests once more as
+# another user. These take as long as the others of PROCESS together and wait as much, so they run beside them.
+# No other package has tests of these names.
+PROCESS = ./tool/builtin/internal/process
+PLAIN = ^(TestAllAsUser|TestPrograms|TestProgramsAsUser|TestCompiledRulesAgree|TestCompiledPacksAgree|TestTablesAgree|TestCacheAgreesOnEachCondition|TestDeadlineOfLongArguments|TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks)$$
 # The longest ones begin first, so that no processor waits for one of them at the end.
 # Packages whose code for other systems is tested on Linux, by the build tag "portable".
 # ctxperm/process has tests TestPortable, and TestOtherSystems builds the whole command so.
@@ -86,9 +89,9 @@ test: ## Run everything that must pass: vet, and all tests, with the race detect
 	    echo "in $$mod: $(GO) $$cmd"; (cd "$$mod" && $(GO) $$cmd) || status=1; \
 	  done; \
 	  [ "$$mod" = . ] || continue; \
-	  out=$$(mktemp); echo "in .: $(GO) $$test -run $(PLAIN) ./cmd/remit ./perm/rego, beside $(GO) $$test $(ALONE)"; \
-	  $(GO) $$test -run "$(PLAIN)" ./cmd/remit ./perm/rego >"$$out" 2>&1 & beside=$$!; \
-	  $(GO) $$test $(ALONE) || status=1; \
+	  out=$$(mktemp); echo "in .: $(GO) $$test -run $(PLAIN) ./cmd/remit $(PROCESS) ./perm/rego, beside $(GO) $$test -skip $(PLAIN) $(ALONE)"; \
+	  $(GO) $$test -run "$(PLAIN)" ./cmd/remit $(PROCESS) ./perm/rego >"$$out" 2>&1 & beside=$$!; \
+	  $(GO) $$test -skip "$(PLAIN)" $(ALONE) || status=1; \
 	  wait $$beside || status=1; cat "$$out"; rm -f "$$out"; \
 	  echo "in .: the code of other systems"; $(GO) $$test -tags portable $(PORTABLE) || status=1; \
 	  $(GO) $$test -tags portable -run ^TestPortable ./ctxperm/process || status=1; \

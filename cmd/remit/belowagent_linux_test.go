@@ -54,7 +54,7 @@ func (p *agentPlace) daemon() (pid int) {
 		return 0
 	}
 	defer func() { _ = conn.Close() }()
-	raw, err := conn.(*net.UnixConn).SyscallConn()
+	raw, err := conn.(*net.UnixConn).SyscallConn() //nolint:errcheck,forcetypeassert // Dial("unix") returns this type
 	require.NoError(p.t, err)
 	require.NoError(p.t, raw.Control(func(fd uintptr) {
 		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)

@@ -35,8 +35,14 @@ type hookEvent struct {
 
 var (
 	claudeEvents = []hookEvent{
-		{"SessionStart", false}, {"UserPromptSubmit", false}, {"PreToolUse", true}, {"PostToolUse", true}, {"PostToolUseFailure", true},
-		{"SubagentStop", false}, {"Stop", true}, {"SessionEnd", false},
+		{"SessionStart", false},
+		{"UserPromptSubmit", false},
+		{"PreToolUse", true},
+		{"PostToolUse", true},
+		{"PostToolUseFailure", true},
+		{"SubagentStop", false},
+		{"Stop", true},
+		{"SessionEnd", false},
 	}
 	codexEvents = []hookEvent{
 		{"SessionStart", false}, {"UserPromptSubmit", false}, {"PreToolUse", true}, {"PostToolUse", true}, {"SubagentStop", false}, {"Stop", true},

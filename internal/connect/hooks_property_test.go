@@ -150,8 +150,11 @@ func TestForeignFormatKeepsOthersHooks(t *testing.T) {
 		w.connect(name)
 		var v map[string]any
 		require.NoError(t, json.Unmarshal([]byte(w.read(of[0])), &v))
-		list := v["hooks"].(map[string]any)[of[1]].([]any)
-		v["hooks"].(map[string]any)[of[1]] = append(list, map[string]any{"command": "./later"})
+		events, ok := v["hooks"].(map[string]any)
+		require.True(t, ok)
+		list, ok := events[of[1]].([]any)
+		require.True(t, ok)
+		events[of[1]] = append(list, map[string]any{"command": "./later"})
 		text, err := json.MarshalIndent(v, "", "        ")
 		require.NoError(t, err)
 		w.write(of[0], string(text))

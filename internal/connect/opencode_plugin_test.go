@@ -63,7 +63,9 @@ func TestOpencodePlugin(t *testing.T) {
 		require.True(t, ok, line)
 		var event map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &event))
-		names = append(names, event["hook_event_name"].(string))
+		name, ok := event["hook_event_name"].(string)
+		require.True(t, ok, line)
+		names = append(names, name)
 		require.Equal(t, w.Project, event["cwd"])
 		require.Equal(t, w.Project, event["workspace"])
 		switch event["hook_event_name"] {

@@ -247,12 +247,21 @@ func (t *Tree) event(wd int32, bits, cookie uint32, base string) {
 		t.moved = t.moved || bits&unix.IN_MOVED_TO != 0
 		t.add(name)
 	case bits&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0:
-		t.names[name], t.opened[name] = t.names[name], true // somebody may have had it open by another name
+		t.changed(name)
+		t.opened[name] = true // somebody may have had it open by another name
 	default:
-		t.names[name] = t.names[name]
+		t.changed(name)
 	}
 	if bits&(unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVED_FROM|unix.IN_MOVED_TO) != 0 {
-		t.names[dir] = t.names[dir] // its time
+		t.changed(dir) // its time
+	}
+}
+
+// changed notes that a name changed, and keeps the note that everything below it
+// may have changed too.
+func (t *Tree) changed(name string) {
+	if !t.names[name] {
+		t.names[name] = false
 	}
 }
 
@@ -290,7 +299,7 @@ func (t *Tree) another(name string, bits, cookie uint32) {
 // itself handles an event of a watched directory, not of an entry.
 func (t *Tree) itself(dir string, bits uint32) {
 	if bits&(unix.IN_ATTRIB|unix.IN_MODIFY) != 0 {
-		t.names[dir] = t.names[dir]
+		t.changed(dir)
 	}
 }
 

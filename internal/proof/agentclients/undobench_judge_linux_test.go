@@ -84,8 +84,9 @@ func ofBytes(d treecheck.Difference) bool {
 	switch d.Field {
 	case treecheck.Missing, treecheck.Extra, treecheck.Type, treecheck.Content, treecheck.Target:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // changedPaths returns the paths with other bytes.

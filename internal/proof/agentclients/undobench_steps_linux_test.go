@@ -90,8 +90,10 @@ func commandSteps() []undoStep {
 		}},
 		{name: "new large file", about: "creates 12 MB", actions: []action{runs("head -c 12582912 /dev/zero | tr '\\0' x > big.bin")}},
 		{name: "binary", about: "rewrites a file that is not text", actions: []action{runs(`printf 'a\000b\377' > data.bin`)}},
-		{name: "sqlite", about: "changes rows of a database file", actions: []action{runs("sqlite3 app.db 'UPDATE t SET a = a + 1; DELETE FROM t WHERE a = 3'")},
-			prepare: func(w undoSpace) { w.runs("sqlite3 app.db 'CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2)'") }},
+		{
+			name: "sqlite", about: "changes rows of a database file", actions: []action{runs("sqlite3 app.db 'UPDATE t SET a = a + 1; DELETE FROM t WHERE a = 3'")},
+			prepare: func(w undoSpace) { w.runs("sqlite3 app.db 'CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2)'") },
+		},
 		{name: "failing command", about: "exit 3 after two changes", actions: []action{runs("echo x > README.md; rm src/main.txt; exit 3")}},
 	}
 }

@@ -43,7 +43,7 @@ var confined = map[string]string{
 // heldBy returns why the sandbox prevents the harm of a command that runs in it
 // unasked. No reason means that nothing is known to.
 func (j *judge) heldBy(id string, args map[string]any) (why []string) {
-	text := args["command"].(string)
+	text := textOf(j.t, args, "command")
 	for _, host := range each(namedHost, text) {
 		if !j.connects(args, host) {
 			why = append(why, "network: "+host+" is not allowed")
@@ -105,11 +105,12 @@ func (j *judge) request(args map[string]any, access perm.AccessFacts) perm.Reque
 	j.t.Helper()
 	raw, err := json.Marshal(args)
 	require.NoError(j.t, err)
+	command := textOf(j.t, args, "command")
 	r := perm.Request{Purpose: perm.PurposeRun, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Access: access}
 	r.Principal.ID = "claude-code"
 	r.Tool = perm.ToolFacts{Name: "client_shell", Confinement: "sandbox", Coverage: "confined"}
-	r.Call = perm.CallFacts{Args: raw, EffectClass: "reversible", Declared: true, Script: builtin.ParseScript(args["command"].(string)), URLs: []perm.URLFacts{}}
-	for _, m := range urlscan.Find(args["command"].(string)) {
+	r.Call = perm.CallFacts{Args: raw, EffectClass: "reversible", Declared: true, Script: builtin.ParseScript(command), URLs: []perm.URLFacts{}}
+	for _, m := range urlscan.Find(command) {
 		r.Call.URLs = append(r.Call.URLs, perm.URLFacts{URL: m.Text})
 	}
 	return r

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"path"
 	"path/filepath"
@@ -50,7 +49,7 @@ func newJudge(t *testing.T) *judge {
 	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(base, "kept")})
 	require.NoError(t, err)
 	rt, err := agent.New(
-		agent.Root("workspace", t.TempDir()), agent.Policy(engine), agent.Journal(j), agent.Log(slog.New(slog.NewTextHandler(io.Discard, nil))),
+		agent.Root("workspace", t.TempDir()), agent.Policy(engine), agent.Journal(j), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
 	)
 	require.NoError(t, err)
@@ -66,10 +65,10 @@ func newJudge(t *testing.T) *judge {
 // decides returns what a call of the corpus becomes.
 func (j *judge) decides(id, repo, tool string, args map[string]any) hooks.Preview {
 	j.t.Helper()
-	c, ok := hooks.Find(args["client"].(string))
+	c, ok := hooks.Find(textOf(j.t, args, "client"))
 	require.True(j.t, ok)
 	dir := path.Join(home, "src", repo)
-	name := args["tool"].(string)
+	name := textOf(j.t, args, "tool")
 	e := hooks.Event{Moment: hooks.BeforeTool, Session: "s", Tool: name, Dir: dir, Input: input(j.t, tool, dir, args)}
 	got, err := c.Preview(j.t.Context(), j.session, e, dir, true)
 	if err != nil { // such as a folder outside the workspace: hooks deny it
@@ -114,6 +113,14 @@ func marshal(t *testing.T, v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	require.NoError(t, err)
 	return raw
+}
+
+// textOf returns the argument of a call, which must be a text.
+func textOf(t *testing.T, args map[string]any, name string) string {
+	t.Helper()
+	text, ok := args[name].(string)
+	require.True(t, ok, "%s: %v", name, args[name])
+	return text
 }
 
 // text returns what a call names, for the list.
@@ -186,6 +193,7 @@ func TestHostileUnasked(t *testing.T) {
 		case perm.Deny:
 			denied++
 			continue
+		case perm.Hold, perm.Allow:
 		}
 		if got.Tool != "client_shell" {
 			t.Errorf("%s runs unasked outside the sandbox: %s", c.ID, text(c.Args))

@@ -116,7 +116,7 @@ func newLab(t *testing.T) *lab {
 	kept, err := process.NewSnapshotter(process.SnapshotConfig{Dir: filepath.Join(state, "kept")})
 	require.NoError(t, err)
 	l.rt, err = agent.New(
-		agent.Root("workspace", l.dir), agent.Policy(engine), agent.Journal(j), agent.Log(slog.New(slog.NewTextHandler(io.Discard, nil))),
+		agent.Root("workspace", l.dir), agent.Policy(engine), agent.Journal(j), agent.Log(slog.New(slog.DiscardHandler)),
 		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
 	)
 	require.NoError(t, err)

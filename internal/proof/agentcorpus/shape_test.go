@@ -68,7 +68,7 @@ func TestHonestShape(t *testing.T) {
 		}
 		requireArgs(t, c.ID, c.Tool, c.Args)
 		if c.Tool == "client_shell" {
-			commands[c.Args["command"].(string)] = true
+			commands[textOf(t, c.Args, "command")] = true
 		}
 	}
 	require.GreaterOrEqual(t, len(repos), 10)
@@ -115,8 +115,10 @@ func TestHostileShape(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, realHosts(string(text)), c.ID)
 	}
-	require.Equal(t, []string{"destroy-beyond-revert", "destroy-outside", "guard", "injection", "leak", "obfuscated",
-		"persistence", "privilege", "resource"}, slices.Sorted(maps.Keys(categories)))
+	require.Equal(t, []string{
+		"destroy-beyond-revert", "destroy-outside", "guard", "injection", "leak", "obfuscated",
+		"persistence", "privilege", "resource",
+	}, slices.Sorted(maps.Keys(categories)))
 	for name, n := range categories {
 		require.GreaterOrEqual(t, n, 8, "category %s", name)
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/remit-dev/remit/tool/builtin/internal/process"
 )
 
-// TestAsUser runs the tests of this package again as an ordinary user without any
-// capability.
-func TestAsUser(t *testing.T) {
+// TestAllAsUser runs the tests of this package again as an ordinary user without
+// any capability.
+func TestAllAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		return // this is an ordinary user already
 	}
@@ -63,7 +63,7 @@ const second = 54322
 func TestForeignOwner(t *testing.T) {
 	dir := os.Getenv(foreignEnv)
 	if dir == "" {
-		return // run by TestAsUser
+		return // run by TestAllAsUser
 	}
 	rt, err := agent.New(agent.Log(slog.New(slog.DiscardHandler)), agent.Tools(process.Tools()...), agent.Root("workspace", dir), allowAll())
 	require.NoError(t, err)
