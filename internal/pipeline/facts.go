@@ -54,10 +54,12 @@ func (l *Pipeline) now() *moment {
 
 // look completes what the decision before the call sees.
 func (a *admitted) look(l *Pipeline) {
-	counted := a.seen
-	if a.seen = l.now(); counted != nil {
-		a.seen.time = counted.time
+	if a.seen == nil { // the call was counted when it was held
+		a.seen = l.now()
+		return
 	}
+	a.seen.labels, a.seen.requires = l.p.Facts.Labels()
+	a.seen.txn = l.p.Facts.Txn()
 }
 
 // facts returns the record of what the decision before the call saw.
