@@ -18,6 +18,11 @@ type use struct {
 	call string
 }
 
+// isVersion reports whether the program only tells its version or its usage.
+func (u use) isVersion() bool {
+	return u.all && len(u.args) == 1 && slices.Contains(versionOptions, u.args[0])
+}
+
 // program is what the calls of one program have in common.
 type program struct {
 	name     string
@@ -25,21 +30,36 @@ type program struct {
 	uses     []use
 	subs     map[string][]string // prefixes of the arguments that select what it does, by their JSON
 	bySub    bool
-	texts    bool     // arguments can be texts
-	options  []string // known ones, for the forms with them
+	texts    bool                // arguments can be texts
+	options  []string            // known ones, for the forms with them
 	lists    map[string][]string // complete arguments, for the form whole
 	constant map[string]bool
 }
 
 // commands is what calls of one kind of tool ran.
 type commands struct {
-	tools     []string
-	confined  bool
-	programs  map[string]*program
+	tools    []string
+	confined bool
+	programs map[string]*program
+	vocabulary
+	sets    []string // assignments
+	covered []sample
+	left    []sample
+}
+
+// vocabulary is what words of scripts can be, beside plain ones.
+type vocabulary struct {
 	constants []string // arguments and redirects that several calls have
-	sets      []string // assignments
-	covered   []sample
-	left      []sample
+	folders   []string // folders outside the workspace, with a slash at the end
+}
+
+// has reports whether a word is plain or known.
+func (v vocabulary) has(word string) bool {
+	return plain(word) || slices.Contains(v.constants, word) || slices.ContainsFunc(v.folders, func(f string) bool { return inFolder(word, f) })
+}
+
+func inFolder(word, folder string) bool {
+	return strings.HasPrefix(word, folder) && scratchWord.MatchString(word) && !slices.Contains(strings.Split(word, "/"), "..")
 }
 
 // learnCommands learns from the scripts of samples of one kind of tool.
@@ -50,7 +70,7 @@ func learnCommands(samples, bad []sample, confined bool, o Options) *commands {
 	}
 	c.findConstants(samples, o)
 	for _, p := range c.programs {
-		p.learn(c.constants, o)
+		p.learn(c.vocabulary, o)
 	}
 	for _, s := range bad {
 		c.exclude(s)
@@ -119,15 +139,40 @@ func (c *commands) findConstants(samples []sample, o Options) {
 		}
 	}
 	slices.Sort(c.constants)
+	if c.confined {
+		c.findFolders(slices.Collect(maps.Keys(calls)), o)
+	}
 	c.sets = slices.Sorted(maps.Keys(sets))
 }
 
+// findFolders finds folders of which enough paths were used, the widest first.
+func (c *commands) findFolders(words []string, o Options) {
+	below := map[string]int{}
+	for _, w := range words {
+		if parts := strings.SplitAfterN(w, "/", 3); len(parts) == 3 && parts[0] == "/" && inFolder(w, "/"+parts[1]) {
+			below["/"+parts[1]]++
+		}
+	}
+	for folder, n := range below {
+		if n >= o.Files && folder == scratchFolder {
+			c.folders = append(c.folders, folder)
+		}
+	}
+	c.constants = slices.DeleteFunc(c.constants, func(w string) bool {
+		return slices.ContainsFunc(c.folders, func(f string) bool { return inFolder(w, f) })
+	})
+}
+
+// scratchFolder is the only folder outside the workspace that a rule covers as a
+// whole: the sandbox has its own.
+const scratchFolder = "/tmp/"
+
 // learn finds what the uses of a program have in common.
-func (p *program) learn(constants []string, o Options) {
+func (p *program) learn(known vocabulary, o Options) {
 	first, with := 0, 0
 	texts := map[string]bool{}
 	for _, u := range p.uses {
-		if len(u.args) > 0 && !slices.Contains(versionOptions, u.args[0]) {
+		if len(u.args) > 0 && !u.isVersion() {
 			with++
 			if subcommand.MatchString(u.args[0]) {
 				first++
@@ -146,7 +191,7 @@ func (p *program) learn(constants []string, o Options) {
 		return
 	}
 	for _, u := range p.uses {
-		p.learnUse(u, constants)
+		p.learnUse(u, known)
 	}
 }
 
@@ -167,10 +212,13 @@ func (p *program) learnLists(o Options) {
 	}
 }
 
-func (p *program) learnUse(u use, constants []string) {
+func (p *program) learnUse(u use, known vocabulary) {
+	if u.isVersion() {
+		return
+	}
 	prefix := p.prefix(u.args)
 	if prefix != nil && (p.bySub || p.form == fromFile) {
-		if p.argumentsOK(u, len(prefix), constants) {
+		if p.argumentsOK(u, len(prefix), known) {
 			p.subs[keyOf(prefix)] = prefix
 		}
 		return
@@ -183,7 +231,7 @@ func (p *program) learnUse(u use, constants []string) {
 		if !strings.HasPrefix(a, "-") {
 			continue
 		}
-		if name, _, _ := strings.Cut(a, "="); slices.Contains(codeOptions, name) || p.name == "make" && name == "-f" || !near(a) && !slices.Contains(constants, a) {
+		if name, _, _ := strings.Cut(a, "="); slices.Contains(codeOptions, name) || p.name == "make" && name == "-f" || !near(a) && !known.has(a) {
 			return
 		}
 		options = append(options, a)
@@ -226,12 +274,12 @@ func (p *program) prefix(args []string) []string {
 
 // argumentsOK reports whether the arguments after the first n are of the form
 // that the policy permits.
-func (p *program) argumentsOK(u use, n int, constants []string) bool {
+func (p *program) argumentsOK(u use, n int, known vocabulary) bool {
 	if !u.all && !slices.Contains(printers, p.name) {
 		return false
 	}
 	for _, a := range u.args[min(n, len(u.args)):] {
-		if !plain(a) && !slices.Contains(constants, a) && (!p.texts || !near(a)) {
+		if !known.has(a) && (!p.texts || !near(a)) {
 			return false
 		}
 	}
@@ -239,8 +287,8 @@ func (p *program) argumentsOK(u use, n int, constants []string) bool {
 }
 
 // covers reports whether the policy knows the command.
-func (p *program) covers(u use, constants []string) bool {
-	if u.all && len(u.args) == 1 && slices.Contains(versionOptions, u.args[0]) {
+func (p *program) covers(u use, known vocabulary) bool {
+	if u.isVersion() {
 		return p.form != whole
 	}
 	if p.form == whole {
@@ -249,10 +297,10 @@ func (p *program) covers(u use, constants []string) bool {
 	}
 	for _, prefix := range p.subs {
 		if len(u.args) >= len(prefix) && slices.Equal(u.args[:len(prefix)], prefix) {
-			return p.argumentsOK(u, len(prefix), constants)
+			return p.argumentsOK(u, len(prefix), known)
 		}
 	}
-	if p.bySub || !p.argumentsOK(u, 0, constants) {
+	if p.bySub || !p.argumentsOK(u, 0, known) {
 		return false
 	}
 	file := false
@@ -277,12 +325,12 @@ func (c *commands) covers(r perm.Request) bool {
 			return false
 		}
 		args, all := words(one)
-		if !c.programs[*one.Program].covers(use{one, args, all, ""}, c.constants) {
+		if !c.programs[*one.Program].covers(use{one, args, all, ""}, c.vocabulary) {
 			return false
 		}
 	}
 	for _, to := range s.Redirects {
-		if to.Path == nil || !plain(*to.Path) && !slices.Contains(c.constants, *to.Path) {
+		if to.Path == nil || !c.has(*to.Path) {
 			return false
 		}
 	}

@@ -70,7 +70,8 @@ func (f *folder) add(s sample) {
 
 // special reports whether no wide rule covers a path.
 func special(s sample) bool {
-	return !near(s.Access.Resource.Path) || changes(s) && slices.Contains(starters, s.Access.Resource.Name)
+	r := s.Access.Resource
+	return !near(r.Path) || changes(s) && (dotName.MatchString(r.Path) || slices.Contains(starters, r.Name))
 }
 
 func changes(s sample) bool { return s.Access.Action != perm.Read && s.Access.Action != perm.List }

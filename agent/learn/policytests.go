@@ -84,10 +84,13 @@ func (p *Policy) helperTests() string {
 			"test_at_the_top if remit.in_folder({\"\"}) with input as {\"access\": {\"resource\": {\"path\": \"b\"}}}\n")
 	}
 	if p.uses("known_script") {
-		constants, sets := p.known()
+		constants, folders, sets := p.known()
 		b.WriteString("\ntest_paths_outside_are_not_plain if not remit.plain(\"/etc/passwd\")\n\ntest_unknown_words_are_not_plain if not remit.plain(null)\n")
 		if len(constants) > 0 {
 			fmt.Fprintf(&b, "\ntest_constants_are_plain if remit.plain(%s)\n", quote(constants[0]))
+		}
+		if len(folders) > 0 {
+			fmt.Fprintf(&b, "\ntest_folders_are_plain if {\n\tremit.plain(%s)\n\tnot remit.plain(%s)\n}\n", quote(folders[0]+"a"), quote(folders[0]+"../a"))
 		}
 		known := []string{"a"}
 		for _, s := range sets {

@@ -77,12 +77,13 @@ mask contains sprintf("file://*/**/%s/**", [name]) if {
 }
 `
 
-const patterns = `# What leads out of the workspace, what is hidden, and what usually holds secrets: no
-# wide rule covers it.
+const patterns = `# It names nothing outside the workspace, no settings of agents, editors and git, no
+# usual secret, and nothing that a host serves.
 near(text) if {
 	not regex.match(` + "`" + outsidePattern + "`" + `, text)
-	not regex.match(` + "`" + hiddenPattern + "`" + `, text)
+	not regex.match(` + "`" + guardPattern + "`" + `, text)
 	not regex.match(` + "`" + secretPattern + "`" + `, text)
+	not regex.match(` + "`" + fetchedPattern + "`" + `, text)
 }
 `
 
@@ -109,6 +110,7 @@ usual_path if {
 
 usual_path if {
 	near(file_path)
+	not regex.match(` + "`" + dotPattern + "`" + `, file_path)
 	not object.get(input.access.resource, "name", "") in starters
 }
 `
@@ -138,6 +140,15 @@ plain(word) if {
 }
 
 plain(word) if word in constants
+
+# A scratch folder of the sandbox.
+plain(word) if {
+	is_string(word)
+	some folder in folders
+	startswith(word, folder)
+	regex.match(` + "`" + scratchPattern + "`" + `, word)
+	not ".." in split(word, "/")
+}
 `
 
 // pieces tells which helper rules the rules of the policy use.
@@ -148,12 +159,13 @@ func (p *Policy) uses(text string) bool {
 }
 
 // known returns the words and assignments that the rules about scripts permit.
-func (p *Policy) known() (constants, sets []string) {
+func (p *Policy) known() (constants, folders, sets []string) {
 	for _, c := range p.commands {
 		constants = append(constants, c.constants...)
+		folders = append(folders, c.folders...)
 		sets = append(sets, c.sets...)
 	}
-	return constants, sets
+	return constants, folders, sets
 }
 
 func (p *Policy) render() {
@@ -189,8 +201,8 @@ func (p *Policy) render() {
 		b.WriteString("\n" + usual())
 	}
 	if script {
-		constants, sets := p.known()
-		fmt.Fprintf(&b, "\n%s\n# Other words that several calls had.\nconstants := %s\n\nassignments := %s\n", scriptHelper, set(constants), set(sets))
+		constants, folders, sets := p.known()
+		fmt.Fprintf(&b, "\n%s\n# Other words that several calls had.\nconstants := %s\n\nfolders := %s\n\nassignments := %s\n", scriptHelper, set(constants), set(folders), set(sets))
 	}
 	if p.uses("textual(") || p.uses("printed(") {
 		b.WriteString("\ntextual(word) if plain(word)\n\ntextual(word) if {\n\tis_string(word)\n\tnear(word)\n}\n")

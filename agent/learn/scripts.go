@@ -64,7 +64,7 @@ func (c *commands) rules(e *Evidence) (list []commandRule) {
 		r := commandRule{Rule: Rule{Reason: reason, body: body}}
 		for _, name := range names {
 			for _, u := range c.programs[name].uses {
-				if covers(u) && c.programs[name].covers(u, c.constants) {
+				if covers(u) && c.programs[name].covers(u, c.vocabulary) {
 					if r.from == nil {
 						r.first = u
 					}
@@ -76,15 +76,15 @@ func (c *commands) rules(e *Evidence) (list []commandRule) {
 			list = append(list, r)
 		}
 	}
-	isVersion := func(u use) bool { return len(u.args) == 1 && slices.Contains(versionOptions, u.args[0]) }
+	isVersion := use.isVersion
 	other := func(u use) bool { return !isVersion(u) }
 	for _, name := range slices.Sorted(maps.Keys(c.programs)) {
 		p := c.programs[name]
-		if slices.ContainsFunc(p.uses, func(u use) bool { return isVersion(u) && p.covers(u, c.constants) }) {
+		if slices.ContainsFunc(p.uses, func(u use) bool { return isVersion(u) && p.covers(u, c.vocabulary) }) {
 			versions = append(versions, name)
 		}
 		switch is := "command.program == " + quote(name); {
-		case !slices.ContainsFunc(p.uses, func(u use) bool { return other(u) && p.covers(u, c.constants) }):
+		case !slices.ContainsFunc(p.uses, func(u use) bool { return other(u) && p.covers(u, c.vocabulary) }):
 		case p.form == whole:
 			add(name+" with complete arguments that calls named", []string{name}, other, is, "command.args in "+lists(p.lists))
 		case p.bySub || p.form == fromFile && len(p.subs) > 0:
@@ -157,7 +157,7 @@ func (c *commands) optionRule(p *program, add addRule) {
 		body = append(body, "some file in command.args", `not startswith(file, "-")`)
 		does = " runs a file of the workspace"
 	}
-	add(p.name+does, []string{p.name}, func(u use) bool { return len(u.args) == 0 || u.args[0] != "-m" }, body...)
+	add(p.name+does, []string{p.name}, func(u use) bool { return !u.isVersion() && (len(u.args) == 0 || u.args[0] != "-m") }, body...)
 }
 
 // commandTest returns an input of a test with one command.

@@ -13,26 +13,32 @@ import (
 const (
 	plainPattern   = `^[\w.,:=+%^~*?{}\[\]/#-]+$`
 	outsidePattern = `(^|[=:,\s])[/~]|(^|[/=:\s])\.\.(/|\s|$)|://`
-	hiddenPattern  = `(^|[/=:\s])\.[A-Za-z_]`
+	guardPattern   = `(?i)(^|[/=:\s])\.(git|ssh|aws|gnupg|kube|docker|npmrc|netrc|pypirc|pgpass|git-credentials|envrc|claude|codex|cursor|gemini|opencode|mcp\.json|vscode|idea|husky|devcontainer)(/|\s|$)`
+	dotPattern     = `(^|/)\.`
+	fetchedPattern = `(^|\s)([\w-]+\.)+[a-z]{2,}/\S*@|\w@[\w-]+\.`
 	secretPattern  = `(?i)(^|[/=:@\s])(credentials(\.\w+)?|_netrc|id_(rsa|dsa|ecdsa|ed25519)[^/]*)(/|\s|$)|\.(env|pem|key|p12|pfx|p8|ppk|jks|kdbx|tfstate)([~.][\w.]*)?(/|\s|$)`
+	scratchPattern = `^[\w./%+,-]+$`
 	setsPattern    = `(?:^|[\s;&|(])([A-Za-z_]\w*=[^\s;&|)]*)`
 )
 
 var (
 	plainWord   = regexp.MustCompile(plainPattern)
 	outsideWord = regexp.MustCompile(outsidePattern)
-	hiddenWord  = regexp.MustCompile(hiddenPattern)
+	guardWord   = regexp.MustCompile(guardPattern)
+	dotName     = regexp.MustCompile(dotPattern)
+	fetchedWord = regexp.MustCompile(fetchedPattern)
 	secretWord  = regexp.MustCompile(secretPattern)
+	scratchWord = regexp.MustCompile(scratchPattern)
 	setsWord    = regexp.MustCompile(setsPattern)
 
 	subcommand = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 	shortName  = regexp.MustCompile(`^[\w.-]{1,40}$`)
 )
 
-// near reports whether a word names nothing outside the workspace, nothing
-// hidden and nothing secret.
+// near reports whether a word names nothing outside the workspace, no settings
+// of agents, editors and git, no usual secret, and nothing that a host serves.
 func near(word string) bool {
-	return !outsideWord.MatchString(word) && !hiddenWord.MatchString(word) && !secretWord.MatchString(word)
+	return !slices.ContainsFunc([]*regexp.Regexp{outsideWord, guardWord, secretWord, fetchedWord}, func(e *regexp.Regexp) bool { return e.MatchString(word) })
 }
 
 func plain(word string) bool { return plainWord.MatchString(word) && near(word) }

@@ -198,7 +198,7 @@ func TestLearnedPolicyAsksAboutHostileCalls(t *testing.T) {
 		r.call(r.session(), "cobra", c.Tool, c.Args, false)
 	}
 	n := 0
-	for d, err := range r.decisions() {
+	for d, err := range withSandbox(t, r.decisions()) {
 		require.NoError(t, err)
 		if len(d.Requests) == 0 {
 			continue
@@ -211,6 +211,34 @@ func TestLearnedPolicyAsksAboutHostileCalls(t *testing.T) {
 		}
 	}
 	t.Logf("%d hostile calls", n)
+}
+
+// withSandbox adds, for each command that the pack sent out of the sandbox, the
+// same command in the sandbox: a policy without the pack would see that first.
+func withSandbox(t *testing.T, all iter.Seq2[agent.RecordedDecision, error]) iter.Seq2[agent.RecordedDecision, error] {
+	t.Helper()
+	var facts perm.ToolFacts
+	for _, one := range hooks.Tools() {
+		if one.Name() == "client_shell" {
+			facts = one.Facts()
+		}
+	}
+	return func(yield func(agent.RecordedDecision, error) bool) {
+		for d, err := range all {
+			if !yield(d, err) {
+				return
+			}
+			if err != nil || len(d.Requests) == 0 || d.Requests[0].Tool.Name != "client_shell_observed" {
+				continue
+			}
+			inside := d.Requests[0]
+			inside.Tool, inside.Call.EffectClass = facts, "reversible"
+			d.Requests = []perm.Request{inside}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
 }
 
 // TestLearnedPolicyTests runs the tests that come with a learned policy.
