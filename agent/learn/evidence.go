@@ -76,11 +76,7 @@ func (c *collector) add(d agent.RecordedDecision) error {
 	if err != nil {
 		return err
 	}
-	why, err := c.refuses(d, call)
-	if err != nil {
-		return err
-	}
-	if why != "" {
+	if why := c.refuses(d, call); why != "" {
 		c.e.skip(why, d.Call)
 		c.negative(d)
 		return nil
@@ -139,27 +135,26 @@ func (c *collector) load(d agent.RecordedDecision) (*revert.Call, error) {
 }
 
 // refuses says why nothing is learned from a call. Empty: it went well.
-func (c *collector) refuses(d agent.RecordedDecision, call *revert.Call) (string, error) {
+func (c *collector) refuses(d agent.RecordedDecision, call *revert.Call) string {
 	switch {
 	case d.Stage != "":
-		return "the " + d.Stage + " refused the call", nil
+		return "the " + d.Stage + " refused the call"
 	case call == nil || len(d.Requests) == 0:
-		return "the journal does not have the call", nil
+		return "the journal does not have the call"
 	case d.Asked || d.Decision.Effect == perm.Ask.String():
-		return "a person was asked: the answer is for that call", nil
+		return "a person was asked: the answer is for that call"
+	case call.Started != nil && len(call.Started.Redacted) > 0 || strings.Contains(string(d.Requests[0].Call.Args), `"(hidden)"`):
+		return "an argument is redacted"
 	case slices.ContainsFunc(d.Unknown, func(u string) bool { return strings.HasPrefix(u, "call.") || strings.HasPrefix(u, "tool.") }):
-		return "the journal does not have all of the input, or what the tool declares", nil
+		return "the journal does not have all of the input, or what the tool declares"
 	}
 	if why := outcome(call, c.txn); why != "" {
-		return why, nil
+		return why
 	}
-	switch req := d.Requests[0]; {
-	case slices.Contains(req.Session.Labels, string(provenance.Untrusted)) || slices.Contains(d.Unknown, "session.labels"):
-		return "the session had read untrusted content, or its labels are unknown", nil
-	case call.Started == nil || len(call.Started.Redacted) > 0 || strings.Contains(string(req.Call.Args), `"(hidden)"`):
-		return "an argument is redacted", nil
+	if slices.Contains(d.Requests[0].Session.Labels, string(provenance.Untrusted)) || slices.Contains(d.Unknown, "session.labels") {
+		return "the session had read untrusted content, or its labels are unknown"
 	}
-	return "", nil
+	return ""
 }
 
 // outcome says how a call did not go well. Empty: it did.
@@ -233,8 +228,8 @@ func (c *collector) negative(d agent.RecordedDecision) {
 	}
 }
 
-// constants returns the arguments that all calls of a tool give the same, and
-// names that vary among few.
+// arguments returns the arguments of which all calls of a tool give one of a few
+// names.
 func arguments(samples []sample) (values map[string][]string) {
 	values = map[string][]string{}
 	seen := map[string]int{}

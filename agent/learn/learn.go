@@ -52,7 +52,7 @@ type Policy struct {
 	Covered int       `json:"covered"`  // calls that the policy allows, of those to learn from
 	LeftOut []LeftOut `json:"left_out"` // what the policy does not allow, although it went well
 	Refused []LeftOut `json:"refused"`  // what was denied, or what a person was asked about
-	// used tells which helper rules the policy needs.
+
 	commands []*commands
 }
 
@@ -62,10 +62,12 @@ type Rule struct {
 	Count  int      `json:"count"` // calls that it comes from
 	Calls  []string `json:"calls"` // examples
 
-	body  []string // conditions
-	head  string   // empty: a rule of the set learned
-	test  perm.Request
-	found map[string]bool // calls
+	body []string // conditions
+	head string   // empty: a rule of the set learned
+	// commands is the head of the rules that this rule about scripts needs.
+	commands string
+	test     perm.Request
+	found    map[string]bool // calls
 }
 
 // LeftOut is a group of accesses that the policy does not allow.
@@ -113,13 +115,7 @@ func (e *Evidence) build(o Options) *Policy {
 	p.calls(e)
 	p.scripts(e, o)
 	p.others(e)
-	slices.SortStableFunc(p.Rules, func(x, y Rule) int { return cmp.Compare(y.Count, x.Count) })
-	if len(p.Rules) > o.MaxRules {
-		for _, r := range p.Rules[o.MaxRules:] {
-			p.LeftOut = append(p.LeftOut, LeftOut{Why: fmt.Sprintf("more than %d rules", o.MaxRules), What: r.Reason, Count: r.Count, Calls: r.Calls})
-		}
-		p.Rules = p.Rules[:o.MaxRules]
-	}
+	p.cut(o.MaxRules)
 	for _, s := range e.bad {
 		why := "the policy denied it"
 		if s.effect == perm.Ask.String() {
@@ -132,6 +128,28 @@ func (e *Evidence) build(o Options) *Policy {
 	}
 	p.render()
 	return p
+}
+
+// cut keeps the rules that most calls come from.
+func (p *Policy) cut(most int) {
+	slices.SortStableFunc(p.Rules, func(x, y Rule) int {
+		if x.commands != y.commands {
+			return strings.Compare(y.commands, x.commands) // the rules about commands need these
+		}
+		return cmp.Compare(y.Count, x.Count)
+	})
+	if len(p.Rules) <= most {
+		return
+	}
+	for _, r := range p.Rules[most:] {
+		p.LeftOut = append(p.LeftOut, LeftOut{Why: fmt.Sprintf("more than %d rules", most), What: r.Reason, Count: r.Count, Calls: r.Calls})
+	}
+	kept := p.Rules[:most]
+	has := func(head string) bool { return slices.ContainsFunc(kept, func(r Rule) bool { return r.head == head }) }
+	p.Rules = slices.DeleteFunc(slices.Clone(kept), func(r Rule) bool { return r.commands != "" && !has(r.commands) })
+	p.Rules = slices.DeleteFunc(p.Rules, func(r Rule) bool {
+		return r.head != "" && !slices.ContainsFunc(kept, func(w Rule) bool { return w.commands == r.head })
+	})
 }
 
 // add adds a rule that comes from samples.

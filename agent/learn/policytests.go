@@ -64,7 +64,7 @@ func (p *Policy) tests() string {
 			comment(r.Reason), comment(call), i+1, testOf(r.test), holds)
 	}
 	b.WriteString("\ntest_other_calls_ask if {\n\tdoc := {\"purpose\": \"run\", \"tool\": {\"name\": \"no_such_tool\"}, \"access\": {\"action\": \"call\", \"resource\": {\"kind\": \"tool\"}}}\n" +
-		"\tcount(remit.allow) == 0 with input as doc\n\tcount(remit.ask) == 1 with input as doc\n}\n\n" +
+		"\tcount(remit.ask) == 1 with input as doc\n}\n\n" +
 		"test_secrets_are_masked if \"file://*/**/.env/**\" in remit.mask\n")
 	b.WriteString(p.helperTests())
 	return b.String()

@@ -61,7 +61,7 @@ package remit
 
 `
 
-const trailer = `allow contains reason if {
+const allows = `allow contains reason if {
 	input.purpose in {"run", "apply", "revert"}
 	some reason in learned
 }
@@ -71,7 +71,13 @@ ask contains "no recorded call that went well was like this one" if {
 	count(learned) == 0
 }
 
-# Programs in the sandbox do not see these, also if no pack says so.
+`
+
+const asksAll = `ask contains "no recorded call that went well was like this one" if input.purpose in {"run", "apply"}
+
+`
+
+const masks = `# Programs in the sandbox do not see these, also if no pack says so.
 mask contains sprintf("file://*/**/%s/**", [name]) if {
 	some name in {".env", ".ssh", ".aws", ".gnupg", ".kube", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials"}
 }
@@ -127,9 +133,7 @@ known_script if {
 	every redirect in input.call.script.redirects {
 		plain(redirect.path)
 	}
-	every found in regex.find_all_string_submatch_n(` + "`" + setsPattern + "`" + `, script_text, -1) {
-		found[1] in assignments
-	}
+	known_assignments
 }
 
 # A name, an option, or a path of the workspace.
@@ -138,20 +142,9 @@ plain(word) if {
 	regex.match(` + "`" + plainPattern + "`" + `, word)
 	near(word)
 }
-
-plain(word) if word in constants
-
-# A scratch folder of the sandbox.
-plain(word) if {
-	is_string(word)
-	some folder in folders
-	startswith(word, folder)
-	regex.match(` + "`" + scratchPattern + "`" + `, word)
-	not ".." in split(word, "/")
-}
 `
 
-// pieces tells which helper rules the rules of the policy use.
+// uses reports whether a rule of the policy has a text.
 func (p *Policy) uses(text string) bool {
 	return slices.ContainsFunc(p.Rules, func(r Rule) bool {
 		return slices.ContainsFunc(r.body, func(l string) bool { return strings.Contains(l, text) })
@@ -168,25 +161,71 @@ func (p *Policy) known() (constants, folders, sets []string) {
 	return constants, folders, sets
 }
 
+// vocabulary returns the sets of words that scripts can have.
+func (p *Policy) vocabulary() string {
+	constants, folders, sets := p.known()
+	var b strings.Builder
+	if len(constants) > 0 {
+		fmt.Fprintf(&b, "\n# Other words that several calls had.\nconstants := %s\n\nplain(word) if word in constants\n", set(constants))
+	}
+	if len(folders) > 0 {
+		fmt.Fprintf(&b, "\n%sfolders := %s\n", folderWords, set(folders))
+	}
+	if len(sets) == 0 {
+		b.WriteString("\nknown_assignments if not regex.match(`" + setsPattern + "`, script_text)\n")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "\nassignments := %s\n\n%s", set(sets), assignmentHelper)
+	return b.String()
+}
+
+const assignmentHelper = `known_assignments if {
+	every found in regex.find_all_string_submatch_n(` + "`" + setsPattern + "`" + `, script_text, -1) {
+		found[1] in assignments
+	}
+}
+`
+
+const folderWords = `# A scratch folder of the sandbox.
+plain(word) if {
+	is_string(word)
+	some folder in folders
+	startswith(word, folder)
+	regex.match(` + "`" + scratchPattern + "`" + `, word)
+	not ".." in split(word, "/")
+}
+
+`
+
+// text returns a rule with its comment and an empty line after it.
+func (r Rule) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s, such as %s.\n", count(r.Count, "call"), comment(strings.Join(r.Calls, ", ")))
+	if r.head == "" {
+		fmt.Fprintf(&b, "learned contains %s if {\n", quote(r.Reason))
+	} else {
+		fmt.Fprintf(&b, "# %s.\n%s if {\n", comment(r.Reason), r.head)
+	}
+	for _, line := range r.body {
+		b.WriteString("\t" + line + "\n")
+	}
+	b.WriteString("}\n\n")
+	return b.String()
+}
+
+// render sets the texts of the policy.
 func (p *Policy) render() {
 	var b strings.Builder
 	b.WriteString(header)
 	for _, r := range p.Rules {
-		fmt.Fprintf(&b, "# %s, such as %s.\n", count(r.Count, "call"), comment(strings.Join(r.Calls, ", ")))
-		if r.head == "" {
-			fmt.Fprintf(&b, "learned contains %s if {\n", quote(r.Reason))
-		} else {
-			fmt.Fprintf(&b, "# %s.\n%s if {\n", comment(r.Reason), r.head)
-		}
-		for _, line := range r.body {
-			b.WriteString("\t" + line + "\n")
-		}
-		b.WriteString("}\n\n")
+		b.WriteString(r.text())
 	}
 	if len(p.Rules) == 0 {
-		b.WriteString("# No call was found to learn from.\nlearned := set()\n\n")
+		b.WriteString("# No call was found to learn from.\n" + asksAll)
+	} else {
+		b.WriteString(allows)
 	}
-	b.WriteString(trailer)
+	b.WriteString(masks)
 	script, paths := p.uses("known_script"), p.uses("usual_path")
 	if script || paths {
 		b.WriteString("\n" + patterns)
@@ -201,8 +240,7 @@ func (p *Policy) render() {
 		b.WriteString("\n" + usual())
 	}
 	if script {
-		constants, folders, sets := p.known()
-		fmt.Fprintf(&b, "\n%s\n# Other words that several calls had.\nconstants := %s\n\nfolders := %s\n\nassignments := %s\n", scriptHelper, set(constants), set(folders), set(sets))
+		b.WriteString("\n" + scriptHelper + p.vocabulary())
 	}
 	if p.uses("textual(") || p.uses("printed(") {
 		b.WriteString("\ntextual(word) if plain(word)\n\ntextual(word) if {\n\tis_string(word)\n\tnear(word)\n}\n")

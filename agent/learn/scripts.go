@@ -36,7 +36,7 @@ func (p *Policy) scripts(e *Evidence, o Options) {
 		}
 		p.commands = append(p.commands, c)
 		p.add(Rule{
-			Reason: "run commands that are known", test: c.covered[0].Request,
+			Reason: "run commands that are known", test: c.covered[0].Request, commands: helpers[confined] + "(command)",
 			body: append(common(c.covered), "known_script", "every command in input.call.script.commands {", "\t"+helpers[confined]+"(command)", "}"),
 		}, c.covered)
 		for _, r := range c.rules(e) {
