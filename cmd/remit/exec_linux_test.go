@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -242,6 +243,9 @@ func TestExecReaderGone(t *testing.T) {
 // remit ends the command and applies nothing.
 func TestExecSignals(t *testing.T) {
 	t.Parallel()
+	hangup := make(chan os.Signal, 1) // below nohup, it is ignored, and so it would be in the commands
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	e := newExecEnv(t)
 	before := fullSnapshot(t, e.ws)
 	for _, tt := range []struct {
