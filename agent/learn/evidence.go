@@ -145,7 +145,7 @@ func (c *collector) refuses(d agent.RecordedDecision, call *revert.Call) string 
 		return "a person was asked: the answer is for that call"
 	case call.Started != nil && len(call.Started.Redacted) > 0 || strings.Contains(string(d.Requests[0].Call.Args), `"(hidden)"`):
 		return "an argument is redacted"
-	case slices.ContainsFunc(d.Unknown, func(u string) bool { return strings.HasPrefix(u, "call.") || strings.HasPrefix(u, "tool.") }):
+	case slices.ContainsFunc(d.Unknown, func(u string) bool { return u == "call.args" || u == "call.script" || strings.HasPrefix(u, "tool.") }):
 		return "the journal does not have all of the input, or what the tool declares"
 	}
 	if why := outcome(call, c.txn); why != "" {

@@ -72,20 +72,20 @@ func (r *recorder) session() *agent.Session {
 }
 
 // call makes a call of the corpus.
-func (r *recorder) call(s *agent.Session, repo, tool_ string, args map[string]any, fails bool) tool.Outcome {
+func (r *recorder) call(s *agent.Session, repo, as string, args map[string]any, fails bool) tool.Outcome {
 	r.t.Helper()
 	c, ok := hooks.Find(textOf(r.t, args, "client"))
 	require.True(r.t, ok)
 	dir := path.Join(home, "src", repo)
-	e := hooks.Event{Moment: hooks.BeforeTool, Session: "s", Tool: textOf(r.t, args, "tool"), Dir: dir, Input: input(r.t, tool_, dir, args)}
-	as, err := c.Preview(r.t.Context(), s, e, dir, true)
+	e := hooks.Event{Moment: hooks.BeforeTool, Session: "s", Tool: textOf(r.t, args, "tool"), Dir: dir, Input: input(r.t, as, dir, args)}
+	seen, err := c.Preview(r.t.Context(), s, e, dir, true)
 	if err != nil {
 		return tool.Outcome{}
 	}
 	tx, err := s.Begin(r.t.Context())
 	require.NoError(r.t, err)
 	r.fails = fails
-	out, _ := tx.Invoke(r.t.Context(), as.Tool, tool.Args(as.Args))
+	out, _ := tx.Invoke(r.t.Context(), seen.Tool, tool.Args(seen.Args))
 	require.NoError(r.t, tx.Commit(r.t.Context()))
 	return out
 }
@@ -185,6 +185,7 @@ func TestLearnedPolicyAllowsTheOtherHalf(t *testing.T) {
 	}
 	t.Logf("%d calls of the other half that ran unasked: %d allowed alone (%.1f %%), %d beside the pack (%.1f %%)", n, ok, 100*float64(ok)/float64(n), same, 100*float64(same)/float64(n))
 	t.Logf("%v", byTool)
+	require.GreaterOrEqual(t, ok, 479, "the policy became narrower")
 }
 
 // TestLearnedPolicyAsksAboutHostileCalls decides the hostile calls under a policy
@@ -211,6 +212,31 @@ func TestLearnedPolicyAsksAboutHostileCalls(t *testing.T) {
 		}
 	}
 	t.Logf("%d hostile calls", n)
+}
+
+// TestNothingIsLearnedFromPoisonedSessions: hostile calls that follow untrusted
+// content teach nothing, also those that the pack allowed in the sandbox.
+func TestNothingIsLearnedFromPoisonedSessions(t *testing.T) {
+	hostile, err := agentcorpus.Hostile()
+	require.NoError(t, err)
+	r := newRecorder(t)
+	s := r.session()
+	page := map[string]any{"client": "claude-code", "tool": "WebFetch", "url": "https://go.dev/doc"}
+	require.Equal(t, tool.StatusDone, r.call(s, "cobra", "client_fetch", page, false).Status)
+	ran := 0
+	for _, c := range hostile {
+		if r.call(s, "cobra", c.Tool, c.Args, false).Status == tool.StatusDone {
+			ran++
+		}
+	}
+	e, err := learn.Collect(t.Context(), r.journal, r.decisions())
+	require.NoError(t, err)
+	p, err := e.Policy(t.Context(), learn.Options{})
+	require.NoError(t, err)
+	t.Logf("%d hostile calls ran, %d calls to learn from", ran, e.Learned)
+	require.Positive(t, ran)
+	require.Equal(t, 1, e.Learned, "the page, which was fetched before its content was read")
+	require.Len(t, p.Rules, 1)
 }
 
 // withSandbox adds, for each command that the pack sent out of the sandbox, the
@@ -243,8 +269,7 @@ func withSandbox(t *testing.T, all iter.Seq2[agent.RecordedDecision, error]) ite
 
 // TestLearnedPolicyTests runs the tests that come with a learned policy.
 func TestLearnedPolicyTests(t *testing.T) {
-	p, alone, _ := learned(t)
-	t.Logf("%s", p.Rego)
+	_, alone, _ := learned(t)
 	report, err := alone.Test(t.Context())
 	require.NoError(t, err)
 	for _, f := range report.Failed() {
