@@ -281,3 +281,8 @@ func TestTighten(t *testing.T) {
 	require.Contains(t, uses[0].Narrower, `file_path == "src/a.txt"`)
 	require.Zero(t, uses[1].Count)
 }
+
+// TestCommentsStayOnTheirLine: the name of a program can have any character.
+func TestCommentsStayOnTheirLine(t *testing.T) {
+	require.Equal(t, "a  allow b c", learn.Comment("a\n\rallow\u2028b\x00c"))
+}
