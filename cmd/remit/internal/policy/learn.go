@@ -113,7 +113,7 @@ func runLearn(ctx context.Context, a *cli.App, f *learnFlags) (err error) {
 	if f.out == "" {
 		_, _ = fmt.Fprint(a.Out, o.Rego)
 	}
-	writeLearnReport(a, f, o)
+	writeLearnReport(a, o)
 	return nil
 }
 
@@ -180,7 +180,7 @@ func writeLearned(out string, p *learn.Policy) ([]string, error) {
 
 // writeLearnReport tells people what was learned, on standard error: standard
 // output has the policy.
-func writeLearnReport(a *cli.App, f *learnFlags, o learnOutput) {
+func writeLearnReport(a *cli.App, o learnOutput) {
 	for _, file := range o.Files {
 		_, _ = fmt.Fprintf(a.Err, "wrote %s\n", cli.Printable(file))
 	}
@@ -197,14 +197,7 @@ func writeLearnReport(a *cli.App, f *learnFlags, o learnOutput) {
 			_, _ = fmt.Fprintf(a.Err, "  %s: %s (%s), such as %s\n", cli.Count(l.Count, "call"), cli.Printable(l.What), l.Why, strings.Join(l.Calls, " "))
 		}
 	}
-	_, _ = fmt.Fprintf(a.Err, "this is a template: review each rule, and try it: remit policy backtest --policy %s --policy builtin:workspace\n", cli.Printable(f.name()))
-}
-
-func (f *learnFlags) name() string {
-	if f.out == "" {
-		return "FILE"
-	}
-	return f.out
+	_, _ = fmt.Fprintln(a.Err, "this is a template: review each rule, try the policy on recorded calls, and load it beside a pack")
 }
 
 func writeSkipped(a *cli.App, o learnOutput) {
