@@ -61,6 +61,8 @@ func constantsOf(all []any, rule *ast.Rule) []any {
 			v = string(x)
 		case ast.Number:
 			v, _ = json.Number(x).Float64()
+		case ast.Ref:
+			return true // names
 		default:
 			return false
 		}

@@ -14,6 +14,9 @@ import (
 func holds(d document, c rego.Condition) bool {
 	values := get(d, c.Path)
 	op, counts := strings.CutPrefix(c.Op, "count:")
+	if len(values) == 0 && c.Not && (counts || op != "eq" && op != "defined" && op != "same") && !slices.Contains(c.Path, "resource") {
+		return false // not before a function of a missing value never holds
+	}
 	is := false
 	for _, v := range values {
 		if counts {

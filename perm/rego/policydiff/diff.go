@@ -54,7 +54,8 @@ type Outcome struct {
 	Effect  string        `json:"effect"`
 	Reasons []perm.Reason `json:"reasons"`
 	// Sets holds what else the policy requires of the call, by the name of the
-	// set: require, limit, label, mask, redact, ensure, hide.
+	// set: require, limit, label, mask, redact, ensure, hide,
+	// remember, and hold for a call that also asks.
 	Sets map[string][]string `json:"sets,omitempty"`
 }
 
@@ -153,22 +154,34 @@ func rulesOf(o Outcome) []string {
 	return slices.Compact(all)
 }
 
+// maxUnmasked bounds how often an attempt is changed so that other rules do not
+// hide its target.
+const maxUnmasked = 3
+
 func (s *search) try(ctx context.Context) error {
-	d := s.g.document()
-	p, _, err := s.decide(ctx, d)
-	switch {
-	case errors.Is(err, errUndecided):
-		s.r.Undecided++
-		return nil
-	case err != nil:
-		return err
+	a := s.g.attempt()
+	for range maxUnmasked {
+		p, _, err := s.decide(ctx, a.d)
+		switch {
+		case errors.Is(err, errUndecided):
+			s.r.Undecided++
+			return nil
+		case err != nil:
+			return err
+		}
+		s.r.Tried++
+		if p.differs() {
+			if s.raw[p.key()] {
+				return nil
+			}
+			s.raw[p.key()] = true
+			return s.report(ctx, a.d, p)
+		}
+		if !s.g.unmask(&a, p) {
+			return nil
+		}
 	}
-	s.r.Tried++
-	if !p.differs() || s.raw[p.key()] {
-		return nil
-	}
-	s.raw[p.key()] = true
-	return s.report(ctx, d, p)
+	return nil
 }
 
 // report makes a counterexample small and adds it to the report.
@@ -220,7 +233,7 @@ func outcome(ctx context.Context, e *rego.Engine, r perm.Request) (Outcome, erro
 	return outcomeOf(d), nil // an error comes with a denial
 }
 
-var setNames = []string{"ensure", "hide", "label", "limit", "mask", "redact", "remember", "require"}
+var setNames = []string{"ensure", "hide", "hold", "label", "limit", "mask", "redact", "remember", "require"}
 
 func outcomeOf(d perm.Decision) Outcome {
 	all := d.Details()
@@ -243,6 +256,9 @@ func outcomeOf(d perm.Decision) Outcome {
 		return o
 	}
 	o.add("mask", all.Masks...)
+	if d.Effect() == perm.Ask && d.Has("hold") {
+		o.add("hold", "until the commit")
+	}
 	for _, r := range all.Requires {
 		o.add("require", r.Text)
 	}

@@ -319,12 +319,13 @@ func sortedNames(m map[string]any) []string {
 	return names
 }
 
-// remove deletes the place of a path.
-func remove(d document, path []string) {
-	if slices.Contains(path, "resource") {
+// remove deletes the place of a path if a request can lack it.
+func (s schema) remove(d document, path []string) {
+	last := len(path) - 1
+	above, _ := s.at(path[:last])
+	if required, _ := above["required"].([]any); slices.Contains(path, "resource") || slices.Contains(required, any(path[last])) {
 		return
 	}
-	last := len(path) - 1
 	if isIndex(path[last]) {
 		if last > 0 {
 			for _, node := range get(d, path[:last-1]) {

@@ -20,10 +20,11 @@ type generator struct {
 	permits []int                 // targets of allow, ask and hold
 	pool    map[string][]any      // constants of both policies, by path
 	paths   [][]string            // the paths of pool, sorted
+	places  [2]map[string]int     // targets of the old and of the new policy, by file:line
 }
 
 func newGenerator(old, changed *rego.Engine, r *rand.Rand) *generator {
-	g := &generator{Rand: r, schema: inputSchema(), base: baseDocument(), pool: map[string][]any{}}
+	g := &generator{Rand: r, schema: inputSchema(), base: baseDocument(), pool: map[string][]any{}, places: [2]map[string]int{{}, {}}}
 	was, is := old.Conditions(), changed.Conditions()
 	both := forms(was)
 	for form := range forms(is) {
@@ -31,7 +32,12 @@ func newGenerator(old, changed *rego.Engine, r *rand.Rand) *generator {
 			both[form+"both"] = true
 		}
 	}
-	for _, of := range slices.Concat(was, is) {
+	for i, of := range slices.Concat(was, is) {
+		policy := 0
+		if i >= len(was) {
+			policy = 1
+		}
+		g.places[policy][of.At] = i
 		if !both[formOf(of)+"both"] {
 			g.changed = append(g.changed, len(g.targets))
 		}
@@ -94,30 +100,93 @@ func (g *generator) learn(of rego.RuleConditions) {
 // rounds bounds how often the conditions of a request are repaired.
 const rounds = 5
 
-// document returns one request.
-func (g *generator) document() document {
-	d := cloneDocument(g.base)
+// attempt is a request with the conditions that it was made for.
+type attempt struct {
+	d           document
+	target      int
+	own, others []rego.Condition
+}
+
+// attempt returns one request.
+func (g *generator) attempt() attempt {
+	a := attempt{d: cloneDocument(g.base)}
 	if len(g.targets) == 0 {
-		return d
+		return a
 	}
-	i := g.IntN(len(g.targets))
+	a.target = g.IntN(len(g.targets))
 	if len(g.changed) > 0 && g.IntN(5) > 0 {
-		i = pick(g.Rand, g.changed)
+		a.target = pick(g.Rand, g.changed)
 	}
-	target := g.targets[i]
-	own := g.conditionsOf(target)
-	others := g.companions(target)
-	own = g.deviate(own)
-	g.purpose(d, target.Set, slices.Concat(own, others))
+	target := g.targets[a.target]
+	a.own = g.deviate(g.conditionsOf(target))
+	a.others = append(g.companions(target), g.heldClass(target)...)
+	g.purpose(a.d, target.Set, slices.Concat(a.own, a.others))
 	if g.IntN(3) == 0 {
-		g.loose(d, target)
+		g.loose(a.d, target)
 	}
 	if g.IntN(5) == 0 && len(g.paths) > 0 {
 		p := pick(g.Rand, g.paths)
-		g.put(d, p, pick(g.Rand, append(slices.Clone(g.pool[key(p)]), "x")))
+		g.put(a.d, p, pick(g.Rand, append(slices.Clone(g.pool[key(p)]), "x")))
 	}
-	g.repair(d, own, others)
-	return d
+	g.repair(a.d, a.own, a.others)
+	return a
+}
+
+// unmask changes an attempt so that rules that decided no longer hold, if they
+// hide what the target does. It reports whether there is such a rule.
+func (g *generator) unmask(a *attempt, p pair) bool {
+	found := false
+	for i, o := range []Outcome{p.before, p.after} {
+		for _, r := range o.Reasons {
+			at, known := g.places[i][r.At]
+			if !known || at == a.target || slices.Contains(g.changed, at) {
+				continue
+			}
+			if o.Effect != "deny" && strictness(r.Set) > strictness(g.targets[a.target].Set) {
+				continue
+			}
+			if c, ok := g.breaking(a, at); ok {
+				a.others = append(a.others, c)
+				found = true
+			}
+		}
+	}
+	if found {
+		a.d = cloneDocument(a.d)
+		g.repair(a.d, a.own, a.others)
+	}
+	return found
+}
+
+// breaking returns a condition with which a rule does not hold, of another
+// place than those of the target if there is one.
+func (g *generator) breaking(a *attempt, at int) (rego.Condition, bool) {
+	for _, all := range g.targets[at].Alternatives {
+		if slices.ContainsFunc(all, func(c rego.Condition) bool { return !holds(a.d, c) }) || len(all) == 0 {
+			continue
+		}
+		var free []rego.Condition
+		for _, c := range all {
+			if !slices.ContainsFunc(a.own, func(o rego.Condition) bool { return key(o.Path) == key(c.Path) }) {
+				free = append(free, c)
+			}
+		}
+		if len(free) == 0 {
+			free = all
+		}
+		c := pick(g.Rand, free)
+		c.Not = !c.Not
+		return c, true
+	}
+	return rego.Condition{}, false
+}
+
+// strictness orders the sets by which one decides if several have a reason.
+func strictness(set string) int {
+	if i := slices.Index([]string{"deny", "", "ask", "hold", "allow"}, set); i >= 0 {
+		return i
+	}
+	return 1 // an obligation shows unless the call is denied
 }
 
 // conditionsOf returns the conditions of one alternative of a rule.
@@ -142,10 +211,20 @@ func (g *generator) companions(target rego.RuleConditions) (all []rego.Condition
 	}
 	for range n {
 		if len(g.permits) > 0 {
-			all = append(all, g.conditionsOf(g.targets[pick(g.Rand, g.permits)])...)
+			of := g.targets[pick(g.Rand, g.permits)]
+			all = append(all, append(g.heldClass(of), g.conditionsOf(of)...)...)
 		}
 	}
 	return all
+}
+
+// heldClass returns the condition without which the engine denies what a rule
+// holds.
+func (g *generator) heldClass(of rego.RuleConditions) []rego.Condition {
+	if of.Set != "hold" || g.IntN(6) == 0 {
+		return nil
+	}
+	return []rego.Condition{{Path: []string{"call", "effect_class"}, Op: "eq", Values: []any{"deferrable", "pivot"}}}
 }
 
 // deviate turns one condition around, or two, or none.
@@ -226,8 +305,7 @@ func (g *generator) fitAction(d document, action bool, all []rego.Condition) {
 // most conditions of its path hold.
 func (g *generator) apply(d document, c rego.Condition, all []rego.Condition) {
 	if c.Not && (c.Op == "defined" || c.Path[len(c.Path)-1] == "[]" || g.IntN(6) == 0) {
-		remove(d, c.Path)
-		if holds(d, c) {
+		if g.schema.remove(d, c.Path); holds(d, c) {
 			return
 		}
 	}

@@ -118,10 +118,13 @@ func (f *Finder) body(body ast.Body, in *frame, depth int) [][]Condition {
 	return all
 }
 
-// both joins each alternative of a with each of b. An empty b adds nothing.
+// both joins each alternative of a with each of b. An empty list says nothing.
 func both(a, b [][]Condition) (out [][]Condition) {
-	if len(b) == 0 {
+	switch {
+	case len(b) == 0:
 		return a
+	case len(a) == 0:
+		return b
 	}
 	for _, y := range b { // the first alternative of a with each of b, then the next
 		for _, x := range a {
