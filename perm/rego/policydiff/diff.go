@@ -33,7 +33,7 @@ type Options struct {
 // Report is the result of a search.
 type Report struct {
 	Tried       int          `json:"tried"`     // requests that both policies decided
-	Undecided   int          `json:"undecided"` // requests that a policy did not decide in time
+	Undecided   int          `json:"undecided"` // requests that were invalid, or that a policy did not decide in time
 	Rules       int          `json:"rules"`     // rules that gave conditions
 	Changed     int          `json:"changed"`   // those that the other policy does not have in this form
 	Seed        uint64       `json:"seed"`
@@ -53,7 +53,7 @@ type Difference struct {
 type Outcome struct {
 	Effect  string        `json:"effect"`
 	Reasons []perm.Reason `json:"reasons"`
-	// Sets holds what else the policy requires of the call, by the name of the
+	// Sets holds what only this policy attaches to the call, by the name of the
 	// set: require, limit, label, mask, redact, ensure, hide,
 	// remember, and hold for a call that also asks.
 	Sets map[string][]string `json:"sets,omitempty"`
@@ -108,14 +108,30 @@ type search struct {
 	seen map[string]bool // pairs of the report
 }
 
-// errUndecided states that a policy did not decide a request in time.
-var errUndecided = errors.New("a policy did not decide in time")
+// errUndecided states that a request is invalid, or that a policy did not
+// decide it in time.
+var errUndecided = errors.New("the request was not decided")
 
 // pair is what both policies decide about one request.
 type pair struct{ before, after Outcome }
 
 func (p pair) differs() bool {
 	return p.before.Effect != p.after.Effect || !sameSets(p.before.Sets, p.after.Sets)
+}
+
+// onlyDifferent removes the elements of sets that both policies have. A denied
+// call has no obligations, so their absence says nothing beside the effect.
+func (p pair) onlyDifferent() pair {
+	x, y := p.before.Sets, p.after.Sets
+	p.before.Sets, p.after.Sets = map[string][]string{}, map[string][]string{}
+	if p.before.Effect != p.after.Effect && (p.before.Effect == "deny" || p.after.Effect == "deny") {
+		return p
+	}
+	for _, set := range setNames {
+		p.before.add(set, slices.DeleteFunc(slices.Clone(x[set]), func(e string) bool { return slices.Contains(y[set], e) })...)
+		p.after.add(set, slices.DeleteFunc(slices.Clone(y[set]), func(e string) bool { return slices.Contains(x[set], e) })...)
+	}
+	return p
 }
 
 func sameSets(a, b map[string][]string) bool {
@@ -133,14 +149,9 @@ func sameSets(a, b map[string][]string) bool {
 // key names the rules that decided, the effects and the sets that differ.
 func (p pair) key() string {
 	var b strings.Builder
+	p = p.onlyDifferent()
 	for _, o := range []Outcome{p.before, p.after} {
-		fmt.Fprintf(&b, "%s %q", o.Effect, rulesOf(o))
-		for _, set := range setNames {
-			if !slices.Equal(p.before.Sets[set], p.after.Sets[set]) {
-				fmt.Fprintf(&b, " %s %q", set, o.Sets[set])
-			}
-		}
-		b.WriteString(" | ")
+		fmt.Fprintf(&b, "%s %q %q | ", o.Effect, rulesOf(o), fmt.Sprint(o.Sets))
 	}
 	return b.String()
 }
@@ -203,6 +214,7 @@ func (s *search) report(ctx context.Context, d document, p pair) error {
 	if err != nil {
 		return err
 	}
+	p = p.onlyDifferent()
 	s.r.Differences = append(s.r.Differences, Difference{Before: p.before, After: p.after, Fields: fields, Input: r})
 	return nil
 }
@@ -214,7 +226,7 @@ func (s *search) decide(ctx context.Context, d document) (p pair, r perm.Request
 		return p, r, err
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
-		return p, r, errUndecided // such as a time in the form of a file name
+		return p, r, errUndecided // no request
 	}
 	if p.before, err = outcome(ctx, s.o.Old, r); err == nil {
 		p.after, err = outcome(ctx, s.o.New, r)

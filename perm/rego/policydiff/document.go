@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/remit-dev/remit/perm"
 )
@@ -113,8 +114,15 @@ func (s schema) fits(path []string, v any) bool {
 	if !ok || node == nil {
 		return ok
 	}
+	if text, is := v.(string); is && node["format"] == "date-time" {
+		_, err := time.Parse(time.RFC3339, text)
+		return err == nil
+	}
 	if enum, has := node["enum"].([]any); has {
 		return slices.Contains(enum, v)
+	}
+	if list, is := v.([]any); is && slices.ContainsFunc(list, func(e any) bool { return !s.fits(append(slices.Clone(path), "[]"), e) }) {
+		return false
 	}
 	types, _ := node["type"].([]any)
 	if one, is := node["type"].(string); is {
@@ -148,7 +156,11 @@ func (s schema) filled(node map[string]any) any {
 	if enum, ok := node["enum"].([]any); ok {
 		return enum[0]
 	}
-	switch node["type"] {
+	kind := node["type"]
+	if types, several := kind.([]any); several {
+		kind = types[0]
+	}
+	switch kind {
 	case "string":
 		return ""
 	case "integer", "number":

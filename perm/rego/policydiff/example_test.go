@@ -8,7 +8,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego/policydiff"
 )
 
-// A changed bound is found, with the first number for which it matters.
+// A changed bound is found, with the smallest number for which it matters.
 func Example() {
 	load := func(most int) *rego.Engine {
 		text := fmt.Sprintf("package remit\n\nallow contains \"small payments\" if {\n\tinput.tool.name == \"pay\"\n\tinput.call.args.amount <= %d\n}\n", most)
@@ -32,7 +32,6 @@ func Example() {
 	// allow to deny
 	// input.access.action "read"
 	// input.access.resource.text "file://workspace/a.txt"
-	// input.call.args.amount 20
-	// input.purpose "run"
+	// input.call.args.amount 11
 	// input.tool.name "pay"
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 )
 
 // maxPasses bounds how often shrink goes over all fields.
-const maxPasses = 4
+const maxPasses = 16
 
 // shrink puts fields back to the base request while a difference of the same
 // rules stays.
@@ -61,6 +62,11 @@ func subset(a, b []string) bool {
 func (s *search) smaller(d document) (steps []func(document) document) {
 	for _, path := range differing(nil, d, s.g.base) {
 		steps = append(steps, func(d document) document { return restored(d, s.g.base, path) })
+		if _, number := lookup(d, path).(float64); number {
+			for _, lower := range []func(float64) float64{func(n float64) float64 { return math.Trunc(n / 2) }, func(n float64) float64 { return n - 10 }, func(n float64) float64 { return n - 1 }} {
+				steps = append(steps, func(d document) document { return lowered(d, path, lower) })
+			}
+		}
 		if list, ok := lookup(d, path).([]any); ok {
 			for i := range slices.Backward(list) {
 				steps = append(steps, func(d document) document { return without(d, path, i) })
@@ -124,6 +130,18 @@ func restored(d document, base document, path []string) document {
 	return out
 }
 
+// lowered returns a copy of d with a smaller number, which is not negative.
+func lowered(d document, path []string, lower func(float64) float64) document {
+	out := cloneDocument(d)
+	in, ok := lookup(out, path[:len(path)-1]).(map[string]any)
+	n, number := in[path[len(path)-1]].(float64)
+	if to := lower(n); ok && number && to >= 0 && to < n {
+		in[path[len(path)-1]] = to
+		return out
+	}
+	return nil
+}
+
 // without returns a copy of d without one element of a list.
 func without(d document, path []string, i int) document {
 	out := cloneDocument(d)
@@ -167,7 +185,7 @@ func joined(names []any) string {
 // fields returns what differs from the base, and what the rules that decided
 // read.
 func (s *search) fields(ctx context.Context, d document, r perm.Request) ([]Field, error) {
-	paths := [][]string{{"tool", "name"}, {"access", "action"}, {"access", "resource", "text"}, {"purpose"}}
+	paths := [][]string{{"tool", "name"}, {"access", "action"}, {"access", "resource", "text"}}
 	for _, path := range differing(nil, d, s.g.base) {
 		if _, object := lookup(d, path).(map[string]any); !object {
 			paths = append(paths, path)
@@ -193,6 +211,9 @@ func (s *search) fields(ctx context.Context, d document, r perm.Request) ([]Fiel
 	var out []Field
 	for _, path := range slices.CompactFunc(paths, slices.Equal[[]string]) {
 		v := lookup(d, path)
+		if len(path) > 2 && path[1] == "resource" && path[2] != "text" && path[2] != "argv" {
+			continue // the text tells
+		}
 		if _, object := v.(map[string]any); object || v == nil {
 			continue
 		}
