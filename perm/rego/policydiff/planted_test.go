@@ -54,7 +54,7 @@ func verdict(t *testing.T, e *rego.Engine, r perm.Request) string {
 	}
 	slices.Sort(limits)
 	slices.Sort(needs)
-	return fmt.Sprint(d.Effect(), d.Has("hold"), labels, slices.Compact(limits), slices.Compact(needs))
+	return fmt.Sprint(d.Effect(), d.Has("hold"), len(all.HideReasons) > 0, all.Masks, labels, slices.Compact(limits), slices.Compact(needs))
 }
 
 // meaningChanged searches a call that two policies decide differently, in the

@@ -61,7 +61,7 @@ func subset(a, b []string) bool {
 // smaller returns steps that make a document more like the base.
 func (s *search) smaller(d document) (steps []func(document) document) {
 	for _, path := range differing(nil, d, s.g.base) {
-		steps = append(steps, func(d document) document { return restored(d, s.g.base, path) })
+		steps = append(steps, func(d document) document { return s.g.restored(d, path) })
 		if _, number := lookup(d, path).(float64); number {
 			for _, lower := range []func(float64) float64{func(n float64) float64 { return math.Trunc(n / 2) }, func(n float64) float64 { return n - 10 }, func(n float64) float64 { return n - 1 }} {
 				steps = append(steps, func(d document) document { return lowered(d, path, lower) })
@@ -114,9 +114,10 @@ func lookup(d map[string]any, path []string) any {
 	return at
 }
 
-// restored returns a copy of d with the value of the base at a path.
-func restored(d document, base document, path []string) document {
-	out := cloneDocument(d)
+// restored returns a copy of d with the value of the base at a path. It keeps
+// what the object above must have.
+func (g *generator) restored(d document, path []string) document {
+	out, base := cloneDocument(d), g.base
 	in, ok := lookup(out, path[:len(path)-1]).(map[string]any)
 	if !ok || reflect.DeepEqual(lookup(d, path), lookup(base, path)) {
 		return nil
@@ -125,7 +126,10 @@ func restored(d document, base document, path []string) document {
 	if v, has := above[path[len(path)-1]]; has {
 		in[path[len(path)-1]] = clone(v)
 	} else {
-		delete(in, path[len(path)-1])
+		g.schema.remove(out, path)
+	}
+	if reflect.DeepEqual(out, d) {
+		return nil
 	}
 	return out
 }

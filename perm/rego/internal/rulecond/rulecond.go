@@ -5,6 +5,8 @@
 package rulecond
 
 import (
+	"slices"
+
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
@@ -241,6 +243,9 @@ func overlap(a, b []any) bool {
 	return false
 }
 
+// rules returns the rules that a reference can name, in source order.
 func (f *Finder) rules(ref ast.Ref) []*ast.Rule {
-	return f.compiler.GetRulesDynamicWithOpts(ref, ast.RulesOptions{IncludeHiddenModules: true})
+	all := f.compiler.GetRulesDynamicWithOpts(ref, ast.RulesOptions{IncludeHiddenModules: true})
+	slices.SortFunc(all, func(a, b *ast.Rule) int { return a.Loc().Compare(b.Loc()) })
+	return all
 }
