@@ -13,8 +13,8 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 )
 
-// DefaultTries is the number of requests that Run builds by default.
-const DefaultTries = 20_000
+// defaultTries is the number of requests that Run builds by default.
+const defaultTries = 20_000
 
 // maxDifferences bounds the differences of a report, and maxShrunk the
 // counterexamples that are made small.
@@ -26,7 +26,7 @@ const (
 // Options configure Run.
 type Options struct {
 	Old, New *rego.Engine
-	Tries    int    // requests to build, at most; 0: DefaultTries
+	Tries    int    // requests to build, at most; 0: defaultTries
 	Seed     uint64 // the same seed builds the same requests
 }
 
@@ -80,7 +80,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, errors.New("policydiff: Options need two policies")
 	}
 	if o.Tries <= 0 {
-		o.Tries = DefaultTries
+		o.Tries = defaultTries
 	}
 	s := &search{o: o, g: newGenerator(o.Old, o.New, rand.New(rand.NewPCG(o.Seed, 17))), raw: map[string]bool{}, seen: map[string]bool{}}
 	s.r = Report{Seed: o.Seed, Rules: len(s.g.targets), Changed: len(s.g.changed), Stopped: "tries", Differences: []Difference{}}

@@ -35,7 +35,7 @@ func conditionKinds() []string {
 	}
 }
 
-func (w *world) condition(p *policy) condition {
+func (w *sampler) condition(p *policy) condition {
 	kinds := conditionKinds()
 	c := condition{kind: kinds[w.IntN(len(kinds))]}
 	switch c.kind {
@@ -160,7 +160,7 @@ func (c condition) text() string {
 
 // meet makes a condition hold, or fail if it is negated. It brings counts to
 // their bound.
-func (w *world) meet(c condition, p *policy, k *call) {
+func (w *sampler) meet(c condition, p *policy, k *call) {
 	if c.not != (w.IntN(12) == 0) {
 		if c.n > 0 {
 			w.count(c, k, -1)
@@ -219,7 +219,7 @@ func (w *world) meet(c condition, p *policy, k *call) {
 }
 
 // count brings a number near the bound of a condition.
-func (w *world) count(c condition, k *call, by int) {
+func (w *sampler) count(c condition, k *call, by int) {
 	switch n := max(c.n+by, 0); c.kind {
 	case "amount":
 		k.args["amount"] = n + 1
@@ -236,7 +236,7 @@ func (w *world) count(c condition, k *call, by int) {
 	}
 }
 
-func (c *call) orFile(w *world) string {
+func (c *call) orFile(w *sampler) string {
 	if p := c.path(); p != "" {
 		return p
 	}
@@ -280,7 +280,7 @@ func subject(kind string) string {
 	}
 }
 
-func (w *world) rule(p *policy, n int) rule {
+func (w *sampler) rule(p *policy, n int) rule {
 	sets := []string{"allow", "allow", "allow", "deny", "deny", "ask", "hold", "limit", "require", "label"}
 	r := rule{set: sets[w.IntN(len(sets))], reason: fmt.Sprint("rule ", n)}
 	group, used := "", map[string]bool{}
@@ -302,7 +302,7 @@ func (w *world) rule(p *policy, n int) rule {
 	return r
 }
 
-func (w *world) policy() *policy {
+func (w *sampler) policy() *policy {
 	p := &policy{data: map[string][]string{}}
 	for n := range 4 + w.IntN(6) {
 		p.rules = append(p.rules, w.rule(p, n))
@@ -357,7 +357,7 @@ func (p *policy) copy() *policy {
 
 // plant makes one small change. It returns the rule that it changed, and what
 // it did.
-func (w *world) plant(p *policy) (*policy, int, string) {
+func (w *sampler) plant(p *policy) (*policy, int, string) {
 	out := p.copy()
 	i := w.IntN(len(out.rules))
 	r := &out.rules[i]

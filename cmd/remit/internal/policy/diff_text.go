@@ -55,7 +55,7 @@ func writeDifference(p cli.Style, w io.Writer, d policydiff.Difference) {
 		_, _ = fmt.Fprintf(w, "  %-8s only before: %s; only after: %s\n", set, listed(d.Before.Sets[set]), listed(d.After.Sets[set]))
 	}
 	for _, f := range d.Fields {
-		_, _ = fmt.Fprintf(w, "  %-8s %s = %s\n", "if", cli.Printable(f.Path), cli.Printable(string(f.Value)))
+		_, _ = fmt.Fprintf(w, "  %-8s %s = %s\n", "if", cli.Printable(f.Path), cli.Printable(short(string(f.Value))))
 	}
 }
 
@@ -78,5 +78,19 @@ func listed(texts []string) string {
 	if n := len(texts) - maxListed; n > 0 {
 		texts, more = texts[:maxListed], fmt.Sprintf(" and %d more", n)
 	}
-	return cli.Printable(strings.Join(texts, ", ")) + more
+	cut := make([]string, len(texts))
+	for i, text := range texts {
+		cut[i] = short(text)
+	}
+	return cli.Printable(strings.Join(cut, ", ")) + more
+}
+
+// maxShown bounds the bytes of a value in the output for people.
+const maxShown = 200
+
+func short(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown], "") + "…"
 }

@@ -41,10 +41,10 @@ func words() map[string][]string {
 	}
 }
 
-func (w *world) word(kind string) string { return w.vocabulary[kind][w.IntN(len(w.vocabulary[kind]))] }
+func (w *sampler) word(kind string) string { return w.vocabulary[kind][w.IntN(len(w.vocabulary[kind]))] }
 
 // some returns n different words.
-func (w *world) some(kind string, n int) []string {
+func (w *sampler) some(kind string, n int) []string {
 	all := w.vocabulary[kind]
 	out := make([]string, 0, n)
 	for _, i := range w.Perm(len(all))[:min(n, len(all))] {
@@ -53,12 +53,12 @@ func (w *world) some(kind string, n int) []string {
 	return out
 }
 
-type world struct {
+type sampler struct {
 	*rand.Rand
 	vocabulary map[string][]string
 }
 
-func (w *world) call() *call {
+func (w *sampler) call() *call {
 	c := &call{
 		tool: w.word("tool"), class: w.word("class"), confinement: w.word("confinement"), purpose: "run",
 		args: map[string]any{}, run: map[string]int{}, lastHour: map[string]int{}, txnCalls: w.IntN(8),
