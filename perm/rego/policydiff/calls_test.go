@@ -41,7 +41,9 @@ func words() map[string][]string {
 	}
 }
 
-func (w *sampler) word(kind string) string { return w.vocabulary[kind][w.IntN(len(w.vocabulary[kind]))] }
+func (w *sampler) word(kind string) string {
+	return w.vocabulary[kind][w.IntN(len(w.vocabulary[kind]))]
+}
 
 // some returns n different words.
 func (w *sampler) some(kind string, n int) []string {

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,84 +114,70 @@ func TestPlanted(t *testing.T) {
 	if statcheck.Whole() {
 		tries, probes = 4000, 2000
 	}
-	var mu sync.Mutex
 	kinds, missed := map[string]int{}, map[string]int{}
-	var planted, changed, found, onlyWe, differences, unrelated atomic.Int64
-	seeds := make(chan int)
-	var workers sync.WaitGroup
-	for range 2 {
-		workers.Go(func() {
-			for seed := range seeds {
-				w := &sampler{rand.New(rand.NewPCG(uint64(seed), 77)), words()}
-				p, oldText := w.loadable()
-				q, at, what, newText := p, 0, "", ""
-				switch seed % 4 {
-				case 0, 1:
-					planted.Add(1)
-					for {
-						q, at, what = w.plant(p)
-						if newText = q.source(""); len(q.rules) > 0 {
-							if _, err := engine(newText, q.data); err == nil {
-								break
-							}
-						}
+	var planted, changed, found, onlyWe, differences, unrelated int
+	for seed := range pairs {
+		w := &sampler{rand.New(rand.NewPCG(uint64(seed), 77)), words()}
+		p, oldText := w.loadable()
+		q, at, what, newText := p, 0, "", ""
+		switch seed % 4 {
+		case 0, 1:
+			planted++
+			for {
+				q, at, what = w.plant(p)
+				if newText = q.source(""); len(q.rules) > 0 {
+					if _, err := engine(newText, q.data); err == nil {
+						break
 					}
-				case 2:
-					q = p.copy()
-					slices.Reverse(q.rules)
-					newText = q.source("_again")
-				default:
-					unrelated.Add(1)
-					q, newText = w.loadable()
-				}
-				load := func() (*rego.Engine, *rego.Engine) {
-					a, err := engine(oldText, p.data)
-					require.NoError(t, err)
-					b, err := engine(newText, q.data)
-					require.NoError(t, err)
-					return a, b
-				}
-				a, b := load()
-				r, err := policydiff.Run(context.Background(), policydiff.Options{Old: a, New: b, Tries: tries, Seed: uint64(seed)})
-				require.NoError(t, err)
-				differences.Add(int64(len(r.Differences)))
-				checked(t, r, load)
-				switch seed % 4 {
-				case 0, 1:
-					finds := len(r.Differences) > 0
-					known := w.meaningChanged(t, p, q, a, b, at, probes)
-					if !finds && !known {
-						continue // the change means nothing, as far as two searches can tell
-					}
-					changed.Add(1)
-					mu.Lock()
-					kinds[what]++
-					switch {
-					case finds && !known:
-						onlyWe.Add(1)
-						found.Add(1)
-					case finds:
-						found.Add(1)
-					default:
-						missed[what]++
-						if len(missed) < 3 {
-							t.Logf("missed, seed %d, %s in rule %d\n%s\n%s", seed, what, at, oldText, newText)
-						}
-					}
-					mu.Unlock()
-				case 2:
-					require.Empty(t, r.Differences, "seed %d\n%s\n%s", seed, oldText, newText)
 				}
 			}
-		})
+		case 2:
+			q = p.copy()
+			slices.Reverse(q.rules)
+			newText = q.source("_again")
+		default:
+			unrelated++
+			q, newText = w.loadable()
+		}
+		load := func() (*rego.Engine, *rego.Engine) {
+			a, err := engine(oldText, p.data)
+			require.NoError(t, err)
+			b, err := engine(newText, q.data)
+			require.NoError(t, err)
+			return a, b
+		}
+		a, b := load()
+		r, err := policydiff.Run(context.Background(), policydiff.Options{Old: a, New: b, Tries: tries, Seed: uint64(seed)})
+		require.NoError(t, err)
+		differences += len(r.Differences)
+		checked(t, r, load)
+		switch seed % 4 {
+		case 0, 1:
+			finds := len(r.Differences) > 0
+			known := w.meaningChanged(t, p, q, a, b, at, probes)
+			if !finds && !known {
+				continue // the change means nothing, as far as two searches can tell
+			}
+			changed++
+			kinds[what]++
+			switch {
+			case finds && !known:
+				onlyWe++
+				found++
+			case finds:
+				found++
+			default:
+				missed[what]++
+				if len(missed) < 3 {
+					t.Logf("missed, seed %d, %s in rule %d\n%s\n%s", seed, what, at, oldText, newText)
+				}
+			}
+		case 2:
+			require.Empty(t, r.Differences, "seed %d\n%s\n%s", seed, oldText, newText)
+		}
 	}
-	for seed := range pairs {
-		seeds <- seed
-	}
-	close(seeds)
-	workers.Wait()
-	rate := float64(found.Load()) / float64(max(changed.Load(), 1))
-	t.Logf("%d pairs, %d unrelated, %d counterexamples; %d planted, %d change the meaning, %d found (%.2f %%), %d of them only by policydiff", pairs, unrelated.Load(), differences.Load(), planted.Load(), changed.Load(), found.Load(), 100*rate, onlyWe.Load())
+	rate := float64(found) / float64(max(changed, 1))
+	t.Logf("%d pairs, %d unrelated, %d counterexamples; %d planted, %d change the meaning, %d found (%.2f %%), %d of them only by policydiff", pairs, unrelated, differences, planted, changed, found, 100*rate, onlyWe)
 	for _, k := range slices.Sorted(maps.Keys(kinds)) {
 		t.Logf("%-24s %d missed %d", k, kinds[k], missed[k])
 	}
