@@ -122,6 +122,8 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{policy}, {filepath.Join("testdata", "nosuch")}}
 	case "remit policy backtest":
 		return [][]string{{"--policy", policy}}
+	case "remit policy diff":
+		return [][]string{{policy, "builtin:askall", "--tries", "50"}, {policy, policy, "--tries", "50"}}
 	case "remit policy eval":
 		return [][]string{{"--input", p.input}}
 	case "remit feedback":

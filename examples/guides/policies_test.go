@@ -56,8 +56,9 @@ func TestPolicies(t *testing.T) {
 	}
 	tried := p.sh(0, take(t, "guides/policies.md", "sh", 2))
 	require.Contains(t, tried, "8 recorded decisions, 5 decided again: 5 the same, 0 loosened, 0 tightened")
+	require.Contains(t, p.sh(3, take(t, "guides/policies.md", "sh", 3)), "the agent may read the shop (policy/shop.rego:3)")
 	require.Equal(t, "# Maintained by web\nname = My Shop\n", p.content("shop/src/config/site.ini"))
-	learned := p.sh(0, take(t, "guides/policies.md", "sh", 3))
+	learned := p.sh(0, take(t, "guides/policies.md", "sh", 4))
 	require.Contains(t, learned, "wrote learned.rego")
 	require.Contains(t, learned, " tests, 0 failed")
 	require.Contains(t, learned, "0 loosened")

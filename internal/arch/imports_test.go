@@ -48,6 +48,7 @@ var layers = [][]string{
 	{"internal/callstate"},
 	{"internal/toolstate"},
 	{"verify"},
+	{"perm/rego/..."},
 	{"perm/rego"},
 	{"perm"},
 	{"internal/proof/simjournal", "revert/..."},
@@ -91,9 +92,9 @@ type owner struct {
 }
 
 var owners = []owner{
-	{pkg: "perm/rego", by: []string{"agent", "agent/learn", "agent/replay", "cmd/...", "examples/...", "internal/proof/frameworktest"}, tests: []string{"..."}},
+	{pkg: "perm/rego", by: []string{"agent", "agent/learn", "agent/replay", "perm/rego/...", "cmd/...", "examples/...", "internal/proof/frameworktest"}, tests: []string{"..."}},
 	{pkg: "revert/sqlite", by: []string{"cmd/...", "examples/...", "mcp/conformance"}, tests: []string{"..."}},
-	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
+	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego", "perm/rego/internal/..."}, tests: []string{"cmd/..."}},
 	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite", "examples/..."}, tests: []string{"ctxperm/database/...", "tool/builtin/internal/database", "cmd/..."}},
 	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "internal/proof/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/internal/database", "cmd/..."}},
 	{pkg: "net/http/...", by: []string{"ctxperm/web", "internal/egress", "tool/builtin/internal/web", "console", "mcp", "mcp/...", "internal/login", "internal/proof/logintest", "internal/proof/fakemodel", "internal/proof/agentclients", "examples/..."}, tests: []string{"..."}},
