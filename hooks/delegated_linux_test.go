@@ -142,3 +142,28 @@ func TestAgreedCommandAsksAboutItsChanges(t *testing.T) {
 	c.stops()
 	d.committed()
 }
+
+// What a command in the background changes after its start is recorded at the
+// next event, under the rules of the pack, and is undone.
+func TestBackgroundChangesUnderThePack(t *testing.T) {
+	d := newProject(t, true, "")
+	was := d.tree()
+	c := d.coder("claude-code", "s")
+	c.mode = "default"
+	c.says("start the server")
+	in := map[string]any{"command": "make serve", "run_in_background": true}
+	id, a := c.asks("Bash", in)
+	require.Equal(t, hooks.Ask, a.Verdict, a.Reason)
+	d.write("log", "started\n")
+	c.reports("Bash", id, in, map[string]any{"backgroundTaskId": "b1"})
+	d.write("log", "started\nserved\n")
+	d.write("late.txt", "x\n")
+	c.edits("Write", "a.txt", "x")
+	require.Equal(t, 1, d.background())
+	d.write("later.txt", "x\n")
+	c.event("Stop", map[string]any{"background_tasks": []any{map[string]any{"id": "b1"}}})
+	require.Equal(t, 2, d.background())
+	d.committed()
+	d.undoAll()
+	d.same(was)
+}
