@@ -167,3 +167,26 @@ func TestBackgroundChangesUnderThePack(t *testing.T) {
 	d.undoAll()
 	d.same(was)
 }
+
+// The reason of a person who rejects a waiting call reaches the agent when it
+// repeats the call.
+func TestReasonOfARejectionReachesTheAgent(t *testing.T) {
+	for name, restart := range map[string]bool{"same process": false, "after a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			d := newProject(t, true, "")
+			c := d.unasked("s")
+			c.says("write")
+			no := approve(c.asksForFile("{}"))
+			no.Approved, no.Why = false, "use the other file"
+			require.NoError(t, d.rt.Answer(t.Context(), no))
+			if restart {
+				d.restarts()
+			}
+			one := c.edits("Write", ".mcp.json", "{}")
+			require.Equal(t, hooks.Deny, one.before.Verdict)
+			require.Contains(t, one.before.Reason, "use the other file")
+			require.NotContains(t, one.before.Reason, ".rego")
+			c.stops()
+		})
+	}
+}

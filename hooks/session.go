@@ -276,7 +276,7 @@ func (one *session) answer(c *call, e Event, name string) Answer {
 // it, because a model reads it.
 func refusal(out tool.Outcome) string {
 	if out.Status != tool.StatusPending {
-		return out.Text
+		return out.Text + rejection(out)
 	}
 	text := "The call did not run: a person must approve it"
 	if out.Error != nil && out.Error.Why != "" {
@@ -284,6 +284,15 @@ func refusal(out tool.Outcome) string {
 	}
 	return text + ". Tell the person that call " + out.Call + " waits, and that remit pending lists it. When the person says that the call is" +
 		" approved, repeat it without changes."
+}
+
+// rejection returns what a person said who rejected a call. The text of the
+// outcome has only the reasons of the policy.
+func rejection(out tool.Outcome) string {
+	if out.Status != tool.StatusDenied || out.Stage != "approver" || out.Error == nil || !strings.HasPrefix(out.Error.Why, "refused by ") {
+		return ""
+	}
+	return " It was " + out.Error.Why
 }
 
 // start runs the call. It returns once the call is known to this session.
