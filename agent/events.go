@@ -12,8 +12,8 @@ import (
 // the journal, so that a reader can compute the counts that it saw.
 type events struct {
 	last       int
-	from       int64 // position up to which the counts were read from the journal
-	unrecorded []record.EndedCall
+	from       int64               // position up to which the counts were read from the journal
+	unrecorded []record.EndedCall  // never changed in place
 	tools      map[string]bool     // digests of declarations whose facts are on the journal
 	counters   map[string][]string // declared counters that are not on the journal yet, by tool
 }
@@ -33,7 +33,7 @@ func (e *events) order(c *reservedCall) *record.Order {
 	if e == nil {
 		return nil
 	}
-	return &record.Order{Number: c.number, Before: c.before, From: e.from, Ended: slices.Clone(e.unrecorded), Counts: c.counts, Counters: e.counters}
+	return &record.Order{Number: c.number, Before: c.before, From: e.from, Ended: e.unrecorded[:len(e.unrecorded):len(e.unrecorded)], Counts: c.counts, Counters: e.counters}
 }
 
 // ended numbers the end of a call, before its counts change.
@@ -85,10 +85,14 @@ func (e *events) note(c *reservedCall, body record.Body) {
 	}
 	if len(order.Ended) > 0 {
 		known := order.Ended
-		e.unrecorded = slices.DeleteFunc(e.unrecorded, func(end record.EndedCall) bool {
+		var rest []record.EndedCall // in a list of its own: orders share the last one
+		for _, end := range e.unrecorded {
 			at, is := slices.BinarySearchFunc(known, end, func(a, b record.EndedCall) int { return a.Number - b.Number })
-			return is && known[at].Call == end.Call
-		})
+			if !is || known[at].Call != end.Call {
+				rest = append(rest, end)
+			}
+		}
+		e.unrecorded = rest
 	}
 }
 

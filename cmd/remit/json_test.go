@@ -192,7 +192,7 @@ func TestJSONEverywhere(t *testing.T) {
 			return // it runs until it is ended: TestServeHTTP reads what it writes
 		}
 		p := shared
-		if !slices.Contains([]string{"log", "show", "tools", "check", "eval", "schema", "doctor", "version", "fsck", "diff", "backtest"}, cmd.Name()) {
+		if !slices.Contains([]string{"log", "show", "tools", "check", "eval", "schema", "doctor", "version", "fsck", "diff", "backtest", "learn"}, cmd.Name()) {
 			p = newJSONPlace(t) // it changes something
 		}
 		path := strings.Fields(cmd.CommandPath())[1:]

@@ -91,7 +91,7 @@ type owner struct {
 }
 
 var owners = []owner{
-	{pkg: "perm/rego", by: []string{"agent", "agent/replay", "cmd/...", "examples/...", "internal/proof/frameworktest"}, tests: []string{"..."}},
+	{pkg: "perm/rego", by: []string{"agent", "agent/learn", "agent/replay", "cmd/...", "examples/...", "internal/proof/frameworktest"}, tests: []string{"..."}},
 	{pkg: "revert/sqlite", by: []string{"cmd/...", "examples/...", "mcp/conformance"}, tests: []string{"..."}},
 	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego"}, tests: []string{"cmd/..."}},
 	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite", "examples/..."}, tests: []string{"ctxperm/database/...", "tool/builtin/internal/database", "cmd/..."}},
