@@ -64,10 +64,18 @@ func (one *session) clientEnds(ctx context.Context, quiet bool) error {
 func (one *session) late(ctx context.Context) {
 	one.mu.Lock()
 	left := one.leftOn
+	if left {
+		one.placing++
+	}
 	one.mu.Unlock()
 	if !left {
 		return
 	}
+	defer func() {
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		one.placing--
+	}()
 	tx, err := one.transaction(ctx, "")
 	if err != nil {
 		return

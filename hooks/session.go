@@ -34,6 +34,7 @@ type session struct {
 	open     map[string]*call   // uses that the client works on
 	behind   map[*call]bool     // sandboxed commands that run on
 	uses     int                // number of uses so far
+	placing  int                // uses between the choice of their transaction and open
 	leftOn   bool               // an observed command may run on
 	waiting  map[string]waiting // calls that wait for an approval, by tool and arguments
 	prompted map[string]string  // calls without a reported end that the client asked the person about, by its ID of the use
@@ -168,6 +169,30 @@ func (one *session) transaction(ctx context.Context, id string) (*agent.Txn, err
 	return tx, err
 }
 
+// pause commits what the prompt did so far, so that the client can ask about the
+// next call: that one has a transaction of its own, can change the same files,
+// and is reverted between the calls before it and those after it. While calls of
+// the prompt are at work or wait, their transaction stays open.
+func (one *session) pause(ctx context.Context) {
+	one.mu.Lock()
+	tx, busy := one.txn, one.placing > 1
+	for _, c := range one.open {
+		busy = busy || c.txn == tx && !c.over
+	}
+	for _, w := range one.waiting {
+		busy = busy || w.txn == tx
+	}
+	if tx == nil || busy {
+		one.mu.Unlock()
+		return
+	}
+	one.txn = nil
+	one.mu.Unlock()
+	if err := tx.Commit(context.WithoutCancel(ctx)); err != nil {
+		one.server.tell(err)
+	}
+}
+
 // newTxn begins a transaction of the prompt. The caller holds mu.
 func (one *session) newTxn(ctx context.Context, id string) (*agent.Txn, error) {
 	switch {
@@ -251,7 +276,7 @@ func (one *session) answer(c *call, e Event, name string) Answer {
 // it, because a model reads it.
 func refusal(out tool.Outcome) string {
 	if out.Status != tool.StatusPending {
-		return out.Text
+		return out.Text + rejection(out)
 	}
 	text := "The call did not run: a person must approve it"
 	if out.Error != nil && out.Error.Why != "" {
@@ -261,26 +286,42 @@ func refusal(out tool.Outcome) string {
 		" approved, repeat it without changes."
 }
 
+// rejection returns what a person said who rejected a call. The text of the
+// outcome has only the reasons of the policy.
+func rejection(out tool.Outcome) string {
+	if out.Status != tool.StatusDenied || out.Stage != "approver" || out.Error == nil || !strings.HasPrefix(out.Error.Why, "refused by ") {
+		return ""
+	}
+	return " It was " + out.Error.Why
+}
+
 // start runs the call. It returns once the call is known to this session.
 func (one *session) start(ctx context.Context, c *call, e Event, name string, effect perm.Effect) error {
 	c.name, c.behind = name, c.use.background && name == shellName
 	one.mu.Lock()
 	c.alone = effect == perm.Ask || c.behind || one.asked[c.use.digest(name)]
+	one.placing++
 	one.mu.Unlock()
+	if c.alone && c.person {
+		one.pause(ctx)
+	}
 	tx, resume, err := one.place(ctx, e, name, c)
+	run, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), callKey{}, c))
+	c.txn, c.cancel = tx, cancel
+	one.mu.Lock()
+	one.placing--
+	if err == nil {
+		one.uses++
+		c.number = one.uses
+		if one.open[c.key()] = c; c.behind {
+			one.behind[c] = true
+		}
+	}
+	one.mu.Unlock()
 	if err != nil {
+		cancel(nil)
 		return err
 	}
-	c.txn = tx
-	run, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), callKey{}, c))
-	c.cancel = cancel
-	one.mu.Lock()
-	one.uses++
-	c.number = one.uses
-	if one.open[c.key()] = c; c.behind {
-		one.behind[c] = true
-	}
-	one.mu.Unlock()
 	go func() {
 		defer one.forget(c)
 		defer cancel(nil)
@@ -301,11 +342,10 @@ func (one *session) run(ctx context.Context, tx *agent.Txn, c *call, name, resum
 	} else {
 		out, err = tx.Invoke(ctx, name, tool.Args(c.use.args))
 	}
-	switch {
-	case out.Status != tool.StatusPending:
-	case c.person && !c.begun(): // a command that has run asks about what it changed, which the client cannot show
-		return one.delegate(ctx, tx, c, out)
-	default:
+	if out.Status == tool.StatusPending && c.person && !c.begun() { // a command that has run asks about what it changed, which the client cannot show
+		out, err = one.delegate(ctx, tx, c, out)
+	}
+	if out.Status == tool.StatusPending {
 		one.mu.Lock()
 		one.waiting[c.use.digest(name)] = waiting{tx, out.Call}
 		one.mu.Unlock()

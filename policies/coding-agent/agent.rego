@@ -47,6 +47,21 @@ observed_command if {
 	input.access.action == "execute"
 }
 
+# The hooks look, after a command that was let run in the background. The agent
+# cannot start this.
+late if input.tool.name == "client_background"
+
+allow contains "what a command in the background changed is recorded" if {
+	late
+	input.access.action == "call"
+}
+
+allow contains "what a command in the background changed is recorded" if {
+	late
+	paths.inside
+	input.access.action in {"read", "list"}
+}
+
 allow contains "commands run in the sandbox, and the policy decides each path that they change" if sandboxed
 
 # The hooks then choose client_shell_observed.

@@ -141,6 +141,15 @@ test_leaves if {
 	runs(doc("client_shell_observed", file("delete", "workspace", "out/a.o")))
 }
 
+# What it changes later is recorded, whatever it is.
+test_background if {
+	runs(doc("client_background", self("client_background")))
+	runs(doc("client_background", file("read", "workspace", "out/a.o")))
+	runs(doc("client_background", file("list", "workspace", "out")))
+	nothing(doc("client_background", file("write", "workspace", "out/a.o")))
+	nothing(doc("client_background", file("read", "outside", "home/u/a")))
+}
+
 test_harmless if {
 	every text in [
 		"git fetch -q && git status -sb | head -1", "git fetch origin && git rebase origin/main", "git pull --ff-only", "git ls-remote --heads origin",
