@@ -182,7 +182,7 @@ func (s *service) hook(ctx context.Context, conn *net.UnixConn, pid int, fields 
 	}
 	a := s.srv.Handle(ctx, c, e, fields[1])
 	if e.Moment == hooks.SessionStarts {
-		a.Notice = strings.TrimSpace(s.changedHooks(c.Name, e.Dir) + "\n" + s.changedPolicy())
+		a.Notice = strings.TrimSpace(s.changedHooks(c.Name, e.Dir) + "\n" + s.daemon.policy.news())
 	}
 	s.watch.opened(c.Name, e.Session)
 	return reply(conn, c.Reply(e, a))
@@ -203,16 +203,6 @@ func (s *service) changedHooks(client, dir string) string {
 		return ""
 	}
 	return "remit: the hooks of " + d.Title + " were changed, so calls can run unseen: " + strings.Join(d.Changes, "; ") + ". If you did not do this: remit connect " + client
-}
-
-// changedPolicy tells the person, where the client shows it, if the policy
-// changed since a resident process loaded it. The log has it too.
-func (s *service) changedPolicy() string {
-	what := s.daemon.changedPolicy()
-	if what == "" {
-		return ""
-	}
-	return "remit: the policy of coding agents changed: " + what + ". If you did not do this: look at the files, and restore them"
 }
 
 // exec runs a sandboxed command for the process at the other end.

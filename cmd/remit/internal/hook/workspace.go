@@ -3,7 +3,6 @@ package hook
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/agentguard"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm/process"
@@ -37,7 +35,7 @@ type daemon struct {
 	spaces map[string]*openSpace
 	gone   []*openSpace // whose folders were deleted or replaced
 
-	changed string // how the policy changed, until a person can read it
+	policy *agentPolicy
 }
 
 // openSpace is an open workspace with what Close closes.
@@ -48,7 +46,8 @@ type openSpace struct {
 }
 
 func newDaemon(a *cli.App, log *slog.Logger, home string) *daemon {
-	return &daemon{app: a, log: log, home: home, spaces: map[string]*openSpace{}}
+	policy := &agentPolicy{log: log, home: home, now: a.Host.Now}
+	return &daemon{app: a, log: log, home: home, spaces: map[string]*openSpace{}, policy: policy}
 }
 
 // workspace opens the workspace of a folder, once.
@@ -70,37 +69,6 @@ func (d *daemon) workspace(ctx context.Context, dir string) (*hooks.Workspace, e
 	return opened.Workspace, nil
 }
 
-// policyOf returns the policy of coding agents. The caller holds mu.
-func (d *daemon) policyOf() (perm.Engine, error) {
-	now := policyfile.AgentPolicy{Paths: policyfile.AgentPaths(), Loaded: d.app.Host.Now()}
-	engine, err := policyfile.Load(now.Paths, false)
-	if err != nil {
-		return nil, err
-	}
-	now.Revision = engine.Revision()
-	was, err := policyfile.LoadedAgentPolicy(d.home)
-	if err != nil {
-		d.log.Warn("it is unknown whether the policy of coding agents changed", "error", err)
-	}
-	if what := now.ChangedSince(was); what != "" {
-		d.log.Warn("the policy of coding agents changed", "change", what)
-		d.changed = what
-	}
-	if now.Revision == was.Revision {
-		return engine, nil
-	}
-	return engine, now.Save(d.home)
-}
-
-// changedPolicy returns once how the policy changed since a process loaded it.
-func (d *daemon) changedPolicy() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	what := d.changed
-	d.changed = ""
-	return what
-}
-
 func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, err error) {
 	at := state.Workspace{Dir: dir, Sandbox: "strict", GitAuthor: true}
 	if err := at.Find(d.app); err != nil {
@@ -109,9 +77,8 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 	if err := at.CheckStateOutside([]string{dir}); err != nil {
 		return nil, err
 	}
-	engine, err := d.policyOf()
-	if err != nil {
-		return nil, fmt.Errorf("the policy of coding agents: %w", err)
+	if err := d.policy.refresh(); err != nil {
+		return nil, err
 	}
 	j, err := at.Open(ctx)
 	if err != nil {
@@ -135,7 +102,7 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 		return nil, err
 	}
 	rt, err := agent.New(
-		agent.Root(state.WorkspaceRoot, dir), agent.Policy(engine), agent.Journal(j), agent.Host(d.app.Host), agent.Log(d.log),
+		agent.Root(state.WorkspaceRoot, dir), agent.Policy(&d.policy.engine), agent.Journal(j), agent.Host(d.app.Host), agent.Log(d.log),
 		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
 		agent.Limits(tool.Limits{ClaimTimeout: 5 * time.Second}),
 	)
@@ -172,8 +139,11 @@ func (d *daemon) recover(ctx context.Context, space *hooks.Workspace) {
 }
 
 // session opens the session of a client's session, or continues it: its labels
-// and counts survive this process.
+// and counts survive this process. It decides by the policy as its files are now.
 func (d *daemon) session(ctx context.Context, rt *agent.Runtime, client, id string) (*agent.Session, error) {
+	if err := d.policy.refresh(); err != nil {
+		return nil, err
+	}
 	dir := filepath.Join(d.home, filepath.FromSlash(hookclient.Folder), "sessions")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
