@@ -88,6 +88,9 @@ func (s *service) one(ctx context.Context, conn *net.UnixConn) (err error) {
 	defer in.closeFiles()
 	buf := bufio.NewReader(in)
 	r, err := readRequest(buf)
+	if errors.Is(err, errNoRequest) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -131,9 +134,16 @@ type request struct {
 	lengths, fields       []string
 }
 
+// errNoRequest says that a connection closed without a byte, as remit doctor
+// does, which only asks who listens.
+var errNoRequest = errors.New("no request")
+
 // readRequest reads the line of a request.
 func readRequest(from *bufio.Reader) (r request, err error) {
 	line, err := from.ReadSlice('\n')
+	if errors.Is(err, io.EOF) && len(line) == 0 {
+		return r, errNoRequest
+	}
 	if err != nil || len(line) > maxLine {
 		return r, errors.Join(errors.New("the request has no line"), err)
 	}
