@@ -3,6 +3,7 @@ package hook
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -116,7 +117,7 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 	space := &hooks.Workspace{
 		Dir: dir, Runtime: rt, Sandbox: d.confines(ctx, dir),
 		Session: func(ctx context.Context, client, id string) (*agent.Session, error) {
-			return d.session(ctx, rt, client, id)
+			return d.session(ctx, rt, dir, client, id)
 		},
 		Gone: func() bool {
 			is, err := os.Stat(dir)
@@ -140,20 +141,26 @@ func (d *daemon) recover(ctx context.Context, space *hooks.Workspace) {
 
 // session opens the session of a client's session, or continues it: its labels
 // and counts survive this process. It decides by the policy as its files are now.
-func (d *daemon) session(ctx context.Context, rt *agent.Runtime, client, id string) (*agent.Session, error) {
+func (d *daemon) session(ctx context.Context, rt *agent.Runtime, dir, client, id string) (*agent.Session, error) {
 	if err := d.policy.refresh(); err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(d.home, filepath.FromSlash(hookclient.Folder), "sessions")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	tokens := filepath.Join(d.home, filepath.FromSlash(hookclient.Folder), "sessions")
+	if err := os.MkdirAll(tokens, 0o700); err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, agentguard.FileName(client, id))
+	file := filepath.Join(tokens, agentguard.FileName(client, id))
 	token, err := startup.ReadToken(file)
 	if err == nil {
 		s, err := rt.ResumeSession(ctx, token)
+		if err == nil {
+			err = d.checkFolder(ctx, s, rt, dir)
+			if err == nil {
+				return s, nil
+			}
+		}
 		if !errors.Is(err, agent.ErrUnknownToken) {
-			return s, err
+			return nil, err
 		}
 		if err := os.Remove(file); err != nil { // of a journal that is gone
 			return nil, err
@@ -166,6 +173,17 @@ func (d *daemon) session(ctx context.Context, rt *agent.Runtime, client, id stri
 		return nil, err
 	}
 	return s, startup.WriteToken(file, s.Token())
+}
+
+// checkFolder refuses a session whose folder was replaced: it has nothing of the
+// new folder. Another session in its place would lose its labels without the
+// knowledge of a person.
+func (d *daemon) checkFolder(ctx context.Context, s *agent.Session, rt *agent.Runtime, dir string) error {
+	same, err := state.BeganIn(ctx, d.app, rt.Journal(), s.ID(), dir)
+	if err == nil && !same {
+		err = fmt.Errorf("the folder %s was deleted and made again after this session of the agent began. Repeating the call cannot help. A person must begin a new session of the agent", cli.Quote(dir))
+	}
+	return err
 }
 
 func (d *daemon) close() (err error) {
