@@ -21,8 +21,9 @@ import (
 // it. A program can decide the same again, by the same or by another policy.
 type RecordedDecision struct {
 	Session, Txn, Call string
-	Pos                int64  // position of the record
-	Stage              string // who refused the call: grant, policy, approver, filter; empty: it was not refused
+	Pos                int64     // position of the record
+	At                 time.Time // of the record
+	Stage              string    // who refused the call: grant, policy, approver, filter; empty: it was not refused
 	Decision           perm.DecisionRecord
 	Asked              bool // the call waited, or got an approval, since the policy asked
 	// Requests are what the policy saw, one for each access. A call that the
@@ -30,7 +31,8 @@ type RecordedDecision struct {
 	Requests []perm.Request
 	Sums     map[string]json.Number // amounts that the call adds to the counters of its session
 	// Unknown are the paths of the input that the journal does not have, such as
-	// call.args. Empty: Requests are complete.
+	// call.args. Empty: Requests are complete. Without Requests, the record was
+	// erased or pruned, or is of an older program.
 	Unknown []string
 }
 
@@ -40,10 +42,15 @@ type RecordedDecision struct {
 // not what it decided while calls ran, before commits and about reverts.
 func RecordedDecisions(ctx context.Context, j journal.Journal, session string) iter.Seq2[RecordedDecision, error] {
 	return func(yield func(RecordedDecision, error) bool) {
-		r := &replay{id: session, calls: map[string][]positioned{}, txns: map[string]*replayedTxn{}, tools: map[string]perm.ToolFacts{}}
+		r := &replay{id: session, calls: map[string][]positioned{}, txns: map[string]*replayedTxn{}, tools: map[string]perm.ToolFacts{}, lostCalls: map[string]bool{}}
 		if err := r.read(ctx, j); err != nil {
 			yield(RecordedDecision{}, fmt.Errorf("session %s: %w", session, err))
 			return
+		}
+		for _, d := range r.gone {
+			if !yield(d, nil) {
+				return
+			}
 		}
 		for _, e := range r.epochs {
 			if !e.decide(r, yield) {
@@ -65,6 +72,8 @@ type replay struct {
 	tools     map[string]perm.ToolFacts // by digest
 	epochs    []*epoch
 	erased    []int64 // positions of what was erased or pruned
+	gone      []RecordedDecision
+	lostCalls map[string]bool
 }
 
 // positioned is a record with its position.
@@ -100,13 +109,9 @@ func (r *replay) read(ctx context.Context, j journal.Journal) error {
 		if err != nil {
 			return err
 		}
-		if e.Erased != "" {
-			r.erased = append(r.erased, e.Pos)
-			continue
-		}
 		rec, err := record.Unseal(e)
-		if errors.Is(err, record.ErrErased) {
-			r.erased = append(r.erased, e.Pos)
+		if e.Erased != "" || errors.Is(err, record.ErrErased) {
+			r.lost(e)
 			continue
 		}
 		if err != nil {
@@ -117,6 +122,19 @@ func (r *replay) read(ctx context.Context, j journal.Journal) error {
 		}
 	}
 	return nil
+}
+
+// lost notes an entry that was erased or pruned.
+func (r *replay) lost(e record.Entry) {
+	r.erased = append(r.erased, e.Pos)
+	h := e.Header
+	if !slices.Contains([]record.Kind{record.KindStarted, record.KindHeld, record.KindDenied, record.KindAsked}, h.Kind) {
+		return
+	}
+	if !r.lostCalls[h.Call] {
+		r.lostCalls[h.Call] = true
+		r.gone = append(r.gone, RecordedDecision{Session: h.Session, Txn: h.Txn, Call: h.Call, Pos: e.Pos, At: h.At})
+	}
 }
 
 func (r *replay) note(rec positioned) error {
@@ -289,7 +307,7 @@ func (r *replay) decision(t *sessionCounters, rec positioned, now *time.Time) (R
 	t.declareCounters(order.Counters)
 	t.mu.Unlock()
 	session := t.reserve(r.id, rec.Call, c.tool, c.sums).Session
-	d := RecordedDecision{Session: r.id, Txn: rec.Txn, Call: rec.Call, Pos: rec.pos, Stage: c.stage, Decision: c.decision, Asked: c.asked, Sums: c.sums}
+	d := RecordedDecision{Session: r.id, Txn: rec.Txn, Call: rec.Call, Pos: rec.pos, At: rec.At, Stage: c.stage, Decision: c.decision, Asked: c.asked, Sums: c.sums}
 	if c.facts == nil {
 		d.Unknown = []string{"time"}
 		return d, nil
@@ -322,6 +340,11 @@ func (r *replay) request(d *RecordedDecision, c recordedCall, session perm.Sessi
 			return fmt.Errorf("call %s: script: %w", d.Call, err)
 		}
 	}
+	if c.facts.URLs == nil {
+		d.Unknown = append(d.Unknown, "call.urls", "access.user_provided")
+	} else if err := canon.Decode(c.facts.URLs, &call.URLs); err != nil {
+		return fmt.Errorf("call %s: URLs: %w", d.Call, err)
+	}
 	accesses := c.access
 	if len(accesses) == 0 {
 		one := toolaccess.Call(c.tool.Name)
@@ -332,9 +355,13 @@ func (r *replay) request(d *RecordedDecision, c recordedCall, session perm.Sessi
 		if err != nil {
 			return fmt.Errorf("call %s: %w", d.Call, err)
 		}
+		var provided *bool
+		if given, known := c.facts.Provided[res.Facts().Text]; known {
+			provided = &given
+		}
 		d.Requests = append(d.Requests, perm.Request{
 			Principal: r.principal, Session: session, Txn: perm.TxnFacts{ID: d.Txn, Calls: c.facts.Calls, Depth: c.facts.Depth},
-			Tool: facts, Call: call, Access: perm.AccessFacts{Action: perm.Action(a.Action), Resource: res.Facts(), Method: a.Method},
+			Tool: facts, Call: call, Access: perm.AccessFacts{Action: perm.Action(a.Action), Resource: res.Facts(), Method: a.Method, UserProvided: provided},
 			Purpose: perm.PurposeRun, Time: c.facts.Time,
 		}.Filled())
 	}

@@ -46,10 +46,8 @@ func (w *witness) engine() perm.Engine {
 	})
 }
 
-// asJSON is a request as a policy reads it, without what the journal does not
-// have.
+// asJSON is a request as a policy reads it.
 func asJSON(r perm.Request) string {
-	r.Call.URLs, r.Access.UserProvided = nil, nil
 	raw, err := json.Marshal(r.Filled())
 	if err != nil {
 		panic(err)

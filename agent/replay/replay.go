@@ -54,10 +54,12 @@ type verdict struct {
 	reasons []perm.Reason
 	at      int    // number of the access that gave it
 	unknown string // why the verdict is not known; empty: it is
+	labels  []string
 }
 
 func (b *builder) add(ctx context.Context, d agent.RecordedDecision) error {
 	b.r.Decisions++
+	b.session(d.Session)
 	if d.Stage == "grant" || d.Stage == "filter" {
 		b.r.NotByPolicy++ // another policy would not have been asked either
 		return nil
@@ -66,7 +68,7 @@ func (b *builder) add(ctx context.Context, d agent.RecordedDecision) error {
 		b.cannot(d, why)
 		return nil
 	}
-	after, err := decide(ctx, b.o.New, d)
+	after, err := decide(ctx, b.o.New, b.labelled(d))
 	if err != nil {
 		return fmt.Errorf("replay: call %s: %w", d.Call, err)
 	}
@@ -90,11 +92,10 @@ func (b *builder) add(ctx context.Context, d agent.RecordedDecision) error {
 // undecidable says why a decision cannot be repeated.
 func (b *builder) undecidable(d agent.RecordedDecision) string {
 	if len(d.Requests) == 0 {
-		return "the record has no facts of the decision"
+		return "the record was erased or pruned, or an older program wrote it"
 	}
-	unknown := append([]string{"call.urls", "access.user_provided"}, d.Unknown...)
 	for _, e := range []*rego.Engine{b.o.New, b.o.Old} {
-		for _, field := range unknown {
+		for _, field := range d.Unknown {
 			if e.ReadsInput(field) {
 				return "the policy reads input." + field + ", which the journal does not have of this call"
 			}
@@ -129,6 +130,8 @@ func decide(ctx context.Context, e *rego.Engine, d agent.RecordedDecision) (v ve
 			return verdict{}, fmt.Errorf("the policy cannot decide: %w", err)
 		}
 		one := held(got, req, d)
+		v.labels = append(v.labels, got.Details().Labels...)
+		one.labels = v.labels
 		unknown := cmp.Or(v.unknown, one.unknown)
 		switch one.at = i; {
 		case i == 0 || one.effect < v.effect:
@@ -151,6 +154,10 @@ func held(d perm.Decision, req perm.Request, of agent.RecordedDecision) verdict 
 		return v
 	}
 	for _, l := range details.Limits {
+		if slices.Contains(of.Unknown, "session.tools") {
+			v.unknown = fmt.Sprintf("the budget %q (%s) counts calls of the session, of which some were erased or pruned", l.Budget, l.At)
+			continue
+		}
 		if l.Shared() {
 			v.unknown = fmt.Sprintf("the budget %q (%s) counts per %s, which a replay does not count", l.Budget, l.At, l.Per)
 			continue

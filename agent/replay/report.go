@@ -21,8 +21,16 @@ type Report struct {
 	NotByPolicy int           `json:"not_by_policy"`
 	Prompts     Prompts       `json:"prompts"`
 	Changes     []Change      `json:"changes"`
-	Unused      []rego.Rule   `json:"unused"` // rules of the new policy that decided nothing
+	Unused      []rego.Rule   `json:"unused"` // rules of the new policy that decided nothing of what was decided again
 	Undecidable []Undecidable `json:"undecidable"`
+}
+
+// Undecided returns how many decisions could not be decided again.
+func (r *Report) Undecided() (n int) {
+	for _, u := range r.Undecidable {
+		n += u.Count
+	}
+	return n
 }
 
 // Prompts counts the decisions that need a person.
@@ -66,6 +74,42 @@ type builder struct {
 	changes map[string]*Change
 	unknown map[string]*Undecidable
 	used    map[string]bool // places of rules that decided
+	decided int             // decisions that were decided again
+
+	// Of the session that is read.
+	current string
+	labels  []string        // that the new policy gave it
+	prompts map[string]bool // calls that count as prompts before, and after with a prefix
+}
+
+// session begins another session.
+func (b *builder) session(id string) {
+	if b.current != id {
+		b.current, b.labels, b.prompts = id, nil, map[string]bool{}
+	}
+}
+
+// labelled returns a decision with the labels that the new policy gave the
+// session, beside the recorded ones.
+func (b *builder) labelled(d agent.RecordedDecision) agent.RecordedDecision {
+	if len(b.labels) == 0 {
+		return d
+	}
+	d.Requests = slices.Clone(d.Requests)
+	for i := range d.Requests {
+		all := slices.Concat(d.Requests[i].Session.Labels, b.labels)
+		slices.Sort(all)
+		d.Requests[i].Session.Labels = slices.Compact(all)
+	}
+	return d
+}
+
+// prompt counts a call once, also if it is decided again after its approval.
+func (b *builder) prompt(n *int, key string) {
+	if !b.prompts[key] {
+		b.prompts[key] = true
+		*n++
+	}
 }
 
 func newBuilder(o Options) *builder {
@@ -83,7 +127,7 @@ func (b *builder) cannot(d agent.RecordedDecision, why string) {
 }
 
 func example(calls []string, call string, most int) []string {
-	if len(calls) < most {
+	if len(calls) < most && !slices.Contains(calls, call) {
 		calls = append(calls, call)
 	}
 	return calls
@@ -94,11 +138,15 @@ func (b *builder) compare(d agent.RecordedDecision, before, after verdict) {
 	for _, r := range after.reasons {
 		b.used[r.At] = true
 	}
+	b.decided++
+	if after.effect != perm.Deny {
+		b.labels = append(b.labels, after.labels...)
+	}
 	if before.effect == perm.Ask {
-		b.r.Prompts.Before++
+		b.prompt(&b.r.Prompts.Before, d.Call)
 	}
 	if after.effect == perm.Ask {
-		b.r.Prompts.After++
+		b.prompt(&b.r.Prompts.After, "after "+d.Call)
 	}
 	if before.effect == after.effect {
 		b.r.Same++
@@ -168,7 +216,7 @@ func (b *builder) report() *Report {
 		r.Undecidable = append(r.Undecidable, *b.unknown[why])
 	}
 	for _, rule := range b.o.New.Rules() {
-		if !b.used[rule.At] && slices.Contains([]string{"deny", "ask", "hold", "allow", "limit"}, rule.Set) {
+		if b.decided > 0 && !b.used[rule.At] && slices.Contains([]string{"deny", "ask", "hold", "allow", "limit"}, rule.Set) {
 			r.Unused = append(r.Unused, rule)
 		}
 	}

@@ -55,7 +55,7 @@ func TestPolicies(t *testing.T) {
 		p.sh(code, "remit run --workspace shop --policy policy one.jsonl")
 	}
 	tried := p.sh(0, take(t, "guides/policies.md", "sh", 2))
-	require.Contains(t, tried, "8 recorded decisions decided again: 5 the same, 0 loosened, 0 tightened")
+	require.Contains(t, tried, "8 recorded decisions, 5 decided again: 5 the same, 0 loosened, 0 tightened")
 	require.Equal(t, "# Maintained by web\nname = My Shop\n", p.content("shop/src/config/site.ini"))
 	p.write("one.jsonl", `{"tool":"file_delete","args":{"path":"src/config/site.ini"}}`+"\n")
 	p.sh(5, "remit run --workspace shop --policy policy --on-ask approve-unsafe one.jsonl")

@@ -15,6 +15,22 @@ type moment struct {
 	time             time.Time
 	txn              perm.TxnFacts
 	labels, requires []string
+
+	urls     []perm.URLFacts // nil: the policy does not read them
+	provided map[string]bool // by resource of a connect: whether the user named a URL that leads there
+}
+
+// note keeps what is looked up only while the policy decides.
+func (m *moment) note(req perm.Request) {
+	if m.urls == nil {
+		m.urls = req.Call.URLs
+	}
+	if given := req.Access.UserProvided; given != nil {
+		if m.provided == nil {
+			m.provided = map[string]bool{}
+		}
+		m.provided[req.Access.Resource.Text] = *given
+	}
 }
 
 // count counts the call as in flight. The facts for the policy are read in the
@@ -55,9 +71,15 @@ func (a *admitted) facts() *record.Facts {
 	if a.batch.Count > 1 {
 		f.BatchIndex, f.BatchCount = a.batch.Index, a.batch.Count
 	}
-	// The script repeats the input, so it must not say what that hides.
-	if a.script != nil && bytes.Equal(a.redaction.shownInput(), a.input) {
+	// Scripts and URLs repeat the input, so they must not say what that hides.
+	if a.script == nil && a.seen.urls == nil || !bytes.Equal(a.redaction.shownInput(), a.input) {
+		return f
+	}
+	if a.script != nil {
 		f.Script, _ = canon.Marshal(a.script)
+	}
+	if f.Provided = a.seen.provided; a.seen.urls != nil {
+		f.URLs, _ = canon.Marshal(a.seen.urls)
 	}
 	return f
 }

@@ -103,7 +103,7 @@ func (l *Pipeline) decideRevert(ctx context.Context, a admitted, c revert.Call, 
 	if a.tool.IsZero() {
 		facts.Version, facts.Digest, facts.Risk = c.Tool.Version, c.Tool.Digest, perm.RiskUndeclared
 	}
-	return l.ask(ctx, perm.Request{
+	return l.ask(ctx, &perm.Request{
 		Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: a.seen.txn, Tool: facts,
 		Call: perm.CallFacts{
 			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)), EffectClass: string(a.class), Declared: c.Started.Declared,

@@ -147,7 +147,10 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	if err := l.p.Host.Point(ctx, "tool.decide"); err != nil {
 		return deny("policy", perm.Decision{}, "the decision was interrupted: "+err.Error())
 	}
-	d, err := l.ask(ctx, req)
+	d, err := l.ask(ctx, &req)
+	if a.seen != nil && !dynamic {
+		a.seen.note(req)
+	}
 	d = l.requiring(d)
 	details := d.Details()
 	a.redaction.add(details.Redact)
@@ -176,17 +179,18 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	return d, nil
 }
 
-// ask evaluates the policy for one request. A panic of the engine is an error.
-func (l *Pipeline) ask(ctx context.Context, req perm.Request) (d perm.Decision, err error) {
+// ask evaluates the policy for one request, and adds to it what the policy reads
+// of URLs. A panic of the engine is an error.
+func (l *Pipeline) ask(ctx context.Context, req *perm.Request) (d perm.Decision, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d, err = perm.Decision{}, fmt.Errorf("the engine panicked (%T)", p)
 		}
 	}()
-	if err = l.addUserURLs(ctx, &req); err != nil {
+	if err = l.addUserURLs(ctx, req); err != nil {
 		return perm.Decision{}, err
 	}
-	return l.engine().Decide(ctx, req)
+	return l.engine().Decide(ctx, *req)
 }
 
 func (l *Pipeline) engine() perm.Engine {

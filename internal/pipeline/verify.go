@@ -129,7 +129,7 @@ func (l *Pipeline) postconditions(ctx context.Context, s settled) (asked bool, b
 			return true, err.Error()
 		}
 		req.Purpose, req.Output, req.Changes = perm.PurposeVerify, output, changes
-		d, err := l.ask(ctx, req)
+		d, err := l.ask(ctx, &req)
 		if err != nil {
 			return true, "the policy's postconditions could not be looked at: " + err.Error()
 		}

@@ -66,7 +66,7 @@ func (w *bodyWriter) facts(f *Facts) {
 	if f == nil {
 		return
 	}
-	w.plain = w.plain && f.Script == nil
+	w.plain = w.plain && f.Script == nil && f.Provided == nil
 	w.name("facts")
 	w.open()
 	w.some("batch_count", f.BatchCount)
@@ -80,6 +80,9 @@ func (w *bodyWriter) facts(f *Facts) {
 	out, err := f.Time.AppendText(w.dst)
 	w.plain = w.plain && err == nil
 	w.dst = append(out, '"')
+	if f.URLs != nil {
+		w.raw("urls", f.URLs)
+	}
 	w.close()
 }
 

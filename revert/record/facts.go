@@ -21,6 +21,10 @@ type Facts struct {
 	// Script is input.call.script. It is absent if the call runs no script, or
 	// if Input is redacted.
 	Script json.RawMessage `json:"script,omitempty"`
+	// URLs is input.call.urls, and Provided is input.access.user_provided, by
+	// resource. They are absent like Script, and if the policy did not read them.
+	URLs     json.RawMessage `json:"urls,omitempty"`
+	Provided map[string]bool `json:"provided,omitempty"`
 }
 
 // Order places a decision among those of its session, so that a reader of the

@@ -45,6 +45,7 @@ func AddRetentionFlags(cmd *cobra.Command, keep *revert.Retention, when string) 
 // AddAgeFlag adds a flag of an age.
 func AddAgeFlag(cmd *cobra.Command, to *time.Duration, name, usage string) {
 	cmd.Flags().Var((*ageFlag)(to), name, usage)
+	cmd.Flags().Lookup(name).DefValue = "" // the usage says what zero means
 }
 
 // ageFlag is the flag of an age: a Go duration, or a number of days such as

@@ -37,7 +37,7 @@ func backtestCommand(a *cli.App) *cobra.Command {
 			"--against, with another policy. It changes nothing.\n\n" +
 			"It repeats the decisions before calls. It does not repeat decisions about accesses of a running call, commits and\n" +
 			"reverts. If a policy reads what the journal does not have, such as a redacted argument, the report says so.\n\n" +
-			"Exit codes: 0 done; 3 --fail-on found such a change; 2 usage.",
+			"Exit codes: 0 done; 3 --fail-on found such a change; 7 it found none, and some decisions cannot be decided again; 2 usage.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBacktest(cmd.Context(), a, &f) },
 	}
@@ -45,7 +45,7 @@ func backtestCommand(a *cli.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.policies, "policy", nil, "new policy `PATH`: a .rego file, a folder of such files, or builtin:PACK")
 	flags.StringArrayVar(&f.against, "against", nil, "old policy `PATH`, to compare with (default: the recorded decisions)")
-	cli.AddAgeFlag(cmd, &f.since, "since", "only calls that began less than `TIME` ago, such as 30d or 12h (default: all)")
+	cli.AddAgeFlag(cmd, &f.since, "since", "only calls that were decided less than `TIME` ago, such as 30d or 12h (default: all)")
 	flags.StringVar(&f.failOn, "fail-on", "", "exit code 3 if a decision changes in this `WAY`: loosened, tightened or changed")
 	flags.IntVar(&f.examples, "examples", 0, "name at most `N` calls for each change (default 3)")
 	flags.BoolVar(&f.json, "json", false, "write one JSON object")
@@ -90,8 +90,11 @@ func runBacktest(ctx context.Context, a *cli.App, f *backtestFlags) (err error) 
 	if err != nil {
 		return err
 	}
-	if f.fails(r) {
+	switch {
+	case f.fails(r):
 		a.ExitWith(cli.ExitDenied)
+	case f.failOn != "" && r.Undecided() > 0:
+		a.ExitWith(cli.ExitUnknown)
 	}
 	if f.json {
 		a.WriteJSON(r)
@@ -124,7 +127,7 @@ func recordedDecisions(ctx context.Context, a *cli.App, j journal.Journal, since
 				return
 			}
 			for d, err := range agent.RecordedDecisions(ctx, j, e.Header.Session) {
-				if err == nil && len(d.Requests) > 0 && d.Requests[0].Time.Before(since) {
+				if err == nil && d.At.Before(since) {
 					continue
 				}
 				if !yield(d, err) || err != nil {

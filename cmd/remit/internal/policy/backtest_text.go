@@ -12,7 +12,11 @@ import (
 
 // writeBacktest writes a report for people.
 func writeBacktest(p cli.Style, w io.Writer, r *replay.Report) {
-	_, _ = fmt.Fprintf(w, "%s decided again: %d the same, %d loosened, %d tightened\n", cli.Count(r.Decisions, "recorded decision"), r.Same, r.Loosened, r.Tightened)
+	_, _ = fmt.Fprintf(w, "%s, %d decided again: %d the same, %d loosened, %d tightened\n",
+		cli.Count(r.Decisions, "recorded decision"), r.Same+r.Loosened+r.Tightened, r.Same, r.Loosened, r.Tightened)
+	if n := r.Undecided(); n > 0 {
+		_, _ = fmt.Fprintf(w, "%s\n", p.Bad(fmt.Sprintf("%d of them cannot be decided again: see below", n)))
+	}
 	_, _ = fmt.Fprintf(w, "prompts: %d before, %d after\n", r.Prompts.Before, r.Prompts.After)
 	for _, c := range r.Changes {
 		change := p.Bad(c.Before + " → " + c.After)
@@ -36,6 +40,7 @@ func writeBacktest(p cli.Style, w io.Writer, r *replay.Report) {
 	if r.NotByPolicy > 0 {
 		_, _ = fmt.Fprintf(w, "\nnot decided by a policy: %s (grants and filters refused them)\n", cli.Count(r.NotByPolicy, "call"))
 	}
+	_, _ = fmt.Fprintln(w, "\nNot decided again: what running calls requested or changed, commits and reverts.")
 	for _, u := range r.Undecidable {
 		_, _ = fmt.Fprintf(w, "\n%s %s: %s\n  %-8s %s\n", p.Bad("cannot be decided again:"), cli.Count(u.Count, "call"), cli.Printable(u.Why), "calls", strings.Join(u.Calls, " "))
 	}

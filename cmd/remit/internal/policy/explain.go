@@ -31,9 +31,8 @@ func explainCommand(a *cli.App) *cobra.Command {
 			"reports the rules that decided, with their lines and the values that they read. It also reports the rules that did not\n" +
 			"match but could have allowed the call, and the smallest change of the policy that permits the call. The command tests\n" +
 			"this change before it prints it.\n\n" +
-			"A record does not have everything that the policy read: the command assumes no counters of the session and no batch,\n" +
-			"and does not know what a program changed. If the same policy decided otherwise because of this, the command says that\n" +
-			"it cannot tell.\n\n" +
+			"The command computes the counts of the session from the journal. It does not know what a program changed, nor what was\n" +
+			"erased. If the same policy decided otherwise because of this, the command says that it cannot tell.\n\n" +
 			"Exit codes: 0 explained; 2 usage, or nothing to explain.",
 		Args: func(_ *cobra.Command, ids []string) error {
 			if (f.input == "") == (len(ids) == 0) || len(ids) > 1 {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
@@ -33,6 +34,8 @@ type recordedRequest struct {
 	during        bool // the call asked while it ran
 	refused       bool // the policy denied this access
 	toolUnknown   bool // the tool is unknown or has another declaration
+	// missing are the fields of the input that the journal does not have.
+	missing []string
 }
 
 // lacksRequired reports whether the rules permit the access and the tool lacks a
@@ -52,7 +55,7 @@ func (r recordedRequest) unknownReason(x explainOutput, strictest perm.Effect) s
 	case d == nil || d.Revision != x.Decision.Revision || r.stage != "" && r.stage != "policy":
 		return ""
 	case d.Effect != x.Decision.Effect && slices.ContainsFunc(d.Reasons, func(p perm.Reason) bool { return p.Set == "limit" }):
-		return "a limit of the policy refused the call, and what was counted is not on the record"
+		return "a budget of the policy refused the call, and this command counts no budgets"
 	case r.stage == "policy" && d.Effect != perm.Deny.String():
 		return "no rule refused the call: " + r.why
 	case r.request.Purpose == perm.PurposeApply && d.Effect != x.Decision.Effect:
@@ -90,7 +93,7 @@ func (r recordedRequest) notes(x explainOutput) (notes []string) {
 	}
 	for _, c := range x.Rules {
 		for _, s := range c.Inputs {
-			if strings.HasPrefix(s.Path, "input.session.tools") || strings.HasPrefix(s.Path, "input.session.recent") || strings.HasPrefix(s.Path, "input.call.batch") {
+			if slices.ContainsFunc(r.missing, func(field string) bool { return strings.HasPrefix(s.Path, "input."+field) }) {
 				notes = append(notes, cli.WithPlace(s.Path+" is not on the record and is taken as none", c.At))
 			}
 		}
@@ -127,6 +130,9 @@ func recordedRequests(ctx context.Context, a *cli.App, f *explainFlags, id strin
 	}
 	base.request.Txn = perm.TxnFacts{ID: t.ID}
 	called := fillTool(a, &base, c)
+	if err := base.fillFacts(ctx, j, t.Session); err != nil {
+		return nil, err
+	}
 	if c.Denied != nil && !base.redacted && !base.during {
 		// The journal has only the denied access. The call can need others.
 		accesses = wouldTouch(called, c.Denied.Input, accesses)
@@ -153,6 +159,29 @@ func recordedRequests(ctx context.Context, a *cli.App, f *explainFlags, id strin
 		return append(asks, inside), err
 	}
 	return asks, nil
+}
+
+// fillFacts adds what the policy saw and what no other record has.
+func (r *recordedRequest) fillFacts(ctx context.Context, j journal.Journal, session string) error {
+	r.missing = []string{"session.tools", "session.recent", "call.batch", "txn.calls"}
+	if r.during {
+		return nil
+	}
+	for d, err := range agent.RecordedDecisions(ctx, j, session) {
+		if err != nil {
+			return err
+		}
+		if d.Call != r.call || len(d.Requests) == 0 {
+			continue
+		}
+		req := d.Requests[0]
+		r.missing, r.request.Session, r.request.Txn, r.request.Time, r.request.Call.Batch = d.Unknown, req.Session, req.Txn, req.Time, req.Call.Batch
+		r.request.Call.Script, r.request.Call.URLs, r.request.Call.Prompt = req.Call.Script, req.Call.URLs, req.Call.Prompt
+		if !slices.Contains(d.Unknown, "tool.tags") {
+			r.request.Tool, r.toolUnknown = req.Tool, false
+		}
+	}
+	return nil
 }
 
 // wouldTouch returns all accesses of a call before it runs, or the known ones
