@@ -45,6 +45,20 @@ func TestHooksNeedNoFile(t *testing.T) {
 	}
 }
 
+// TestBrokenSettings: settings that are no JSON are named with the place, and
+// nothing is written.
+func TestBrokenSettings(t *testing.T) {
+	w := hookHome(t)
+	w.write(settingsFile, "{ \"hooks\": {\n")
+	before := w.tree("home", "project", "state")
+	_, err := w.client("claude-code").Connect(w.Environment, connect.Write)
+	var file *connect.FileError
+	require.ErrorAs(t, err, &file)
+	require.Equal(t, w.at(settingsFile), file.Path)
+	require.Equal(t, 2, file.Line)
+	require.Equal(t, before, w.tree("home", "project", "state"))
+}
+
 // TestHooksFollowTheirScopes: connecting again moves them, and disconnecting
 // finds them in each project.
 func TestHooksFollowTheirScopes(t *testing.T) {

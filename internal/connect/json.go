@@ -201,7 +201,7 @@ func serversOf(body []byte, obj *hujson.Object) (all []*server, err error) {
 func (jsonFormat) values(body []byte) (v map[string]any, err error) {
 	standard, err := hujson.Standardize(append(bytes.Clone(body), '\n'))
 	if err != nil {
-		return nil, err
+		return nil, unreadableJSON(body, err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(standard))
 	dec.UseNumber()

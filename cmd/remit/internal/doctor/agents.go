@@ -35,17 +35,19 @@ func checkAgents(a *cli.App, project string, tell func(Finding)) {
 	case what != "":
 		tell(Finding{Where: "agents", Check: "daemon", Is: Healthy, What: what})
 	}
+	home, err := state.Home(a.Getenv)
+	if err == nil && (connected || policyfile.OwnAgentPolicy(policyfile.AgentPaths())) {
+		tell(agentPolicy(home))
+	}
 	if !connected {
 		return
 	}
 	for _, limit := range connect.Limits(runtime.GOOS) {
 		tell(Finding{Where: "agents", Check: "system", Is: Weaker, What: limit, Fix: "use Linux if you need more"})
 	}
-	home, err := state.Home(a.Getenv)
 	if err != nil {
 		return
 	}
-	tell(agentPolicy(home))
 	log := filepath.Join(home, filepath.FromSlash(hookclient.Folder), "log")
 	if info, err := os.Stat(log); err == nil && info.Size() > 0 {
 		tell(Finding{Where: "agents", Check: "log", Is: Weaker, What: "the resident process wrote messages", Fix: "read " + cli.Quote(log) + ", then delete it"})
@@ -81,19 +83,19 @@ func agentPolicy(home string) Finding {
 	if out.What = named + " decides"; len(paths) > 1 {
 		out.What = named + " decide"
 	}
-	engine, err := policyfile.Load(paths, false)
+	engine, err := policyfile.LoadAgents(paths)
 	if err != nil {
-		out.Is, out.What = Failing, "the policy of coding agents does not load, so remit denies each call: "+cli.PlainError(err)
+		out.Is, out.What = Failing, err.Error()+". Each call of a session that begins now is denied; sessions that already run keep the earlier policy"
 		out.Fix = "remit policy check " + cli.Quote(paths[len(paths)-1])
 		return out
 	}
 	was, err := policyfile.LoadedAgentPolicy(home)
 	if err != nil {
-		out.Is, out.What, out.Fix = Weaker, cli.PlainError(err), "look at the policy; the next resident process writes the record anew"
+		out.Is, out.What, out.Fix = Weaker, cli.PlainError(err), "look at the policy; remit writes the record anew when it loads another policy"
 		return out
 	}
-	if what := (policyfile.AgentPolicy{Paths: paths, Revision: engine.Revision()}).ChangedSince(was); what != "" {
-		out.Is, out.What = Failing, what+", and the next resident process decides by it"
+	if what := (policyfile.AgentPolicy{Paths: paths, Revision: engine.Revision()}).WaitsSince(was); what != "" {
+		out.Is, out.What = Failing, what+". Sessions that already run follow it then, too"
 		out.Fix = "look who changed it; restore it if you did not"
 	}
 	return out

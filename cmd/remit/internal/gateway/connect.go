@@ -267,7 +267,7 @@ func connectProblem(err error) error {
 			Fix: fmt.Sprintf("give one of them another name, or name another configuration than %s with --config FILE", conflict.Gateway),
 		}
 	case errors.As(err, &file):
-		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was changed", Why: err.Error()}
+		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was changed", Why: err.Error(), Fix: "mend " + cli.Quote(file.Path) + ", then run the command again"}
 	case errors.Is(err, connect.ErrNotConnected):
 		return &cli.Problem{Code: cli.ExitUsage, What: err.Error(), Fix: "remit connect lists the clients that were found, and how they stand"}
 	default:

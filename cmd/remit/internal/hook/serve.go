@@ -88,6 +88,9 @@ func (s *service) one(ctx context.Context, conn *net.UnixConn) (err error) {
 	defer in.closeFiles()
 	buf := bufio.NewReader(in)
 	r, err := readRequest(buf)
+	if errors.Is(err, errNoRequest) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -131,9 +134,16 @@ type request struct {
 	lengths, fields       []string
 }
 
+// errNoRequest says that a connection closed without a byte, as remit doctor
+// does, which only asks who listens.
+var errNoRequest = errors.New("no request")
+
 // readRequest reads the line of a request.
 func readRequest(from *bufio.Reader) (r request, err error) {
 	line, err := from.ReadSlice('\n')
+	if errors.Is(err, io.EOF) && len(line) == 0 {
+		return r, errNoRequest
+	}
 	if err != nil || len(line) > maxLine {
 		return r, errors.Join(errors.New("the request has no line"), err)
 	}
@@ -182,7 +192,7 @@ func (s *service) hook(ctx context.Context, conn *net.UnixConn, pid int, fields 
 	}
 	a := s.srv.Handle(ctx, c, e, fields[1])
 	if e.Moment == hooks.SessionStarts {
-		a.Notice = strings.TrimSpace(s.changedHooks(c.Name, e.Dir) + "\n" + s.changedPolicy())
+		a.Notice = strings.TrimSpace(s.changedHooks(c.Name, e.Dir) + "\n" + s.daemon.policy.news())
 	}
 	s.watch.opened(c.Name, e.Session)
 	return reply(conn, c.Reply(e, a))
@@ -203,16 +213,6 @@ func (s *service) changedHooks(client, dir string) string {
 		return ""
 	}
 	return "remit: the hooks of " + d.Title + " were changed, so calls can run unseen: " + strings.Join(d.Changes, "; ") + ". If you did not do this: remit connect " + client
-}
-
-// changedPolicy tells the person, where the client shows it, if the policy
-// changed since a resident process loaded it. The log has it too.
-func (s *service) changedPolicy() string {
-	what := s.daemon.changedPolicy()
-	if what == "" {
-		return ""
-	}
-	return "remit: the policy of coding agents changed: " + what + ". If you did not do this: look at the files, and restore them"
 }
 
 // exec runs a sandboxed command for the process at the other end.

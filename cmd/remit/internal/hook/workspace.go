@@ -15,7 +15,6 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/agentguard"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm/process"
@@ -37,7 +36,7 @@ type daemon struct {
 	spaces map[string]*openSpace
 	gone   []*openSpace // whose folders were deleted or replaced
 
-	changed string // how the policy changed, until a person can read it
+	policy *agentPolicy
 }
 
 // openSpace is an open workspace with what Close closes.
@@ -48,7 +47,8 @@ type openSpace struct {
 }
 
 func newDaemon(a *cli.App, log *slog.Logger, home string) *daemon {
-	return &daemon{app: a, log: log, home: home, spaces: map[string]*openSpace{}}
+	policy := &agentPolicy{log: log, home: home, now: a.Host.Now}
+	return &daemon{app: a, log: log, home: home, spaces: map[string]*openSpace{}, policy: policy}
 }
 
 // workspace opens the workspace of a folder, once.
@@ -70,37 +70,6 @@ func (d *daemon) workspace(ctx context.Context, dir string) (*hooks.Workspace, e
 	return opened.Workspace, nil
 }
 
-// policyOf returns the policy of coding agents. The caller holds mu.
-func (d *daemon) policyOf() (perm.Engine, error) {
-	now := policyfile.AgentPolicy{Paths: policyfile.AgentPaths(), Loaded: d.app.Host.Now()}
-	engine, err := policyfile.Load(now.Paths, false)
-	if err != nil {
-		return nil, err
-	}
-	now.Revision = engine.Revision()
-	was, err := policyfile.LoadedAgentPolicy(d.home)
-	if err != nil {
-		d.log.Warn("it is unknown whether the policy of coding agents changed", "error", err)
-	}
-	if what := now.ChangedSince(was); what != "" {
-		d.log.Warn("the policy of coding agents changed", "change", what)
-		d.changed = what
-	}
-	if now.Revision == was.Revision {
-		return engine, nil
-	}
-	return engine, now.Save(d.home)
-}
-
-// changedPolicy returns once how the policy changed since a process loaded it.
-func (d *daemon) changedPolicy() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	what := d.changed
-	d.changed = ""
-	return what
-}
-
 func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, err error) {
 	at := state.Workspace{Dir: dir, Sandbox: "strict", GitAuthor: true}
 	if err := at.Find(d.app); err != nil {
@@ -109,9 +78,8 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 	if err := at.CheckStateOutside([]string{dir}); err != nil {
 		return nil, err
 	}
-	engine, err := d.policyOf()
-	if err != nil {
-		return nil, fmt.Errorf("the policy of coding agents: %w", err)
+	if err := d.policy.refresh(); err != nil {
+		return nil, err
 	}
 	j, err := at.Open(ctx)
 	if err != nil {
@@ -135,7 +103,7 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 		return nil, err
 	}
 	rt, err := agent.New(
-		agent.Root(state.WorkspaceRoot, dir), agent.Policy(engine), agent.Journal(j), agent.Host(d.app.Host), agent.Log(d.log),
+		agent.Root(state.WorkspaceRoot, dir), agent.Policy(&d.policy.engine), agent.Journal(j), agent.Host(d.app.Host), agent.Log(d.log),
 		agent.Driver(programs), agent.Driver(near), agent.Driver(kept), agent.Tools(hooks.Tools()...), agent.SuspendForApproval(),
 		agent.Limits(tool.Limits{ClaimTimeout: 5 * time.Second}),
 	)
@@ -149,7 +117,7 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 	space := &hooks.Workspace{
 		Dir: dir, Runtime: rt, Sandbox: d.confines(ctx, dir),
 		Session: func(ctx context.Context, client, id string) (*agent.Session, error) {
-			return d.session(ctx, rt, client, id)
+			return d.session(ctx, rt, dir, client, id)
 		},
 		Gone: func() bool {
 			is, err := os.Stat(dir)
@@ -172,18 +140,27 @@ func (d *daemon) recover(ctx context.Context, space *hooks.Workspace) {
 }
 
 // session opens the session of a client's session, or continues it: its labels
-// and counts survive this process.
-func (d *daemon) session(ctx context.Context, rt *agent.Runtime, client, id string) (*agent.Session, error) {
-	dir := filepath.Join(d.home, filepath.FromSlash(hookclient.Folder), "sessions")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// and counts survive this process. It decides by the policy as its files are now.
+func (d *daemon) session(ctx context.Context, rt *agent.Runtime, dir, client, id string) (*agent.Session, error) {
+	if err := d.policy.refresh(); err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, agentguard.FileName(client, id))
+	tokens := filepath.Join(d.home, filepath.FromSlash(hookclient.Folder), "sessions")
+	if err := os.MkdirAll(tokens, 0o700); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(tokens, agentguard.FileName(client, id))
 	token, err := startup.ReadToken(file)
 	if err == nil {
 		s, err := rt.ResumeSession(ctx, token)
+		if err == nil {
+			err = d.checkFolder(ctx, s, rt, dir)
+			if err == nil {
+				return s, nil
+			}
+		}
 		if !errors.Is(err, agent.ErrUnknownToken) {
-			return s, err
+			return nil, err
 		}
 		if err := os.Remove(file); err != nil { // of a journal that is gone
 			return nil, err
@@ -196,6 +173,17 @@ func (d *daemon) session(ctx context.Context, rt *agent.Runtime, client, id stri
 		return nil, err
 	}
 	return s, startup.WriteToken(file, s.Token())
+}
+
+// checkFolder refuses a session whose folder was replaced: it has nothing of the
+// new folder. Another session in its place would lose its labels without the
+// knowledge of a person.
+func (d *daemon) checkFolder(ctx context.Context, s *agent.Session, rt *agent.Runtime, dir string) error {
+	same, err := state.BeganIn(ctx, d.app, rt.Journal(), s.ID(), dir)
+	if err == nil && !same {
+		err = fmt.Errorf("the folder %s was deleted and made again after this session of the agent began. Repeating the call cannot help. A person must begin a new session of the agent", cli.Quote(dir))
+	}
+	return err
 }
 
 func (d *daemon) close() (err error) {

@@ -1,6 +1,8 @@
 package policyfile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/hookclient"
+	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/policies"
 )
 
@@ -38,6 +41,59 @@ func AgentPaths() []string {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// LoadAgents loads the policy of coding agents. Its error has one line, because
+// an agent shows it as the reason of a denial.
+func LoadAgents(paths []string) (*rego.Engine, error) {
+	e, err := Load(paths, false)
+	if err != nil {
+		why := strings.Join(strings.Fields(err.Error()), " ")
+		return nil, fmt.Errorf("the policy of coding agents does not load: %s", why)
+	}
+	return e, nil
+}
+
+// Digest identifies the content of the files that Load reads, without the cost
+// of a load. It is "" if one of them cannot be read.
+func Digest(paths []string) string {
+	sum := sha256.New()
+	add := func(name string, text []byte, err error) error {
+		_, _ = fmt.Fprintf(sum, "%q %d\n%s", name, len(text), text) // never fails
+		return err
+	}
+	for _, p := range paths {
+		_ = add(p, nil, nil)
+		if strings.HasPrefix(p, policies.Prefix) {
+			continue // a pack changes only with the program
+		}
+		info, err := os.Stat(p)
+		switch {
+		case err != nil:
+		case info.IsDir():
+			err = walkPolicyFiles(os.DirFS(p), add)
+		default:
+			var text []byte
+			text, err = os.ReadFile(p)
+			_ = add("", text, nil)
+		}
+		if err != nil {
+			return ""
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// walkPolicyFiles gives the policy files of a folder to do, which ends the walk
+// by an error.
+func walkPolicyFiles(dir fs.FS, do func(name string, text []byte, err error) error) error {
+	return fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !isPolicyFile(name) {
+			return err
+		}
+		text, err := fs.ReadFile(dir, name)
+		return do(name, text, err)
+	})
 }
 
 // AgentPolicy is a policy of coding agents as a resident process loaded it.
@@ -80,17 +136,33 @@ func (p AgentPolicy) Save(home string) error {
 	return os.Rename(file+".new", file)
 }
 
-// ChangedSince says how the policy differs from an earlier one; "": it does not,
-// or there was none. A pack changes only with the program.
+// ChangedSince says how the policy, which is in force now, differs from an
+// earlier one; "": it does not, or there was none. A pack changes only with the
+// program.
 func (p AgentPolicy) ChangedSince(was AgentPolicy) string {
-	builtin := func(paths []string) bool {
-		return !slices.ContainsFunc(paths, func(path string) bool { return !strings.HasPrefix(path, policies.Prefix) })
-	}
+	return p.change(was, "%s changed since %s", "%s is in force, and %s was at %s")
+}
+
+// WaitsSince is that of ChangedSince for a policy that the next session brings
+// into force.
+func (p AgentPolicy) WaitsSince(was AgentPolicy) string {
+	return p.change(was, "%s changed since %s, and the change takes effect at the next session of an agent", "%s takes effect at the next session of an agent; %s was loaded at %s")
+}
+
+// change formats the difference of the files, or of the paths.
+func (p AgentPolicy) change(was AgentPolicy, files, paths string) string {
+	named, at := strings.Join(p.Paths, " and "), was.Loaded.Format(time.RFC3339)
 	switch {
-	case was.Revision == "" || p.Revision == was.Revision || builtin(p.Paths) && builtin(was.Paths):
+	case was.Revision == "" || p.Revision == was.Revision || !OwnAgentPolicy(p.Paths) && !OwnAgentPolicy(was.Paths):
 		return ""
 	case slices.Equal(p.Paths, was.Paths):
-		return fmt.Sprintf("%s changed since %s", strings.Join(p.Paths, " and "), was.Loaded.Format(time.RFC3339))
+		return fmt.Sprintf(files, named, at)
 	}
-	return fmt.Sprintf("%s is in force, and %s was at %s", strings.Join(p.Paths, " and "), strings.Join(was.Paths, " and "), was.Loaded.Format(time.RFC3339))
+	return fmt.Sprintf(paths, named, strings.Join(was.Paths, " and "), at)
+}
+
+// OwnAgentPolicy reports whether files of the user are the policy of coding
+// agents or a part of it.
+func OwnAgentPolicy(paths []string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return !strings.HasPrefix(path, policies.Prefix) })
 }

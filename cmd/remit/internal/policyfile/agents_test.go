@@ -49,6 +49,9 @@ func TestChangedAgentPolicy(t *testing.T) {
 	edited := AgentPolicy{Paths: own.Paths, Revision: "sha256:4"}
 	require.Contains(t, edited.ChangedSince(own), "/c/coding-agent changed since")
 	require.Empty(t, own.ChangedSince(own))
+	require.Contains(t, own.WaitsSince(pack), "/c/coding-agent takes effect at the next session of an agent; builtin:coding-agent was loaded at")
+	require.Contains(t, edited.WaitsSince(own), "the change takes effect at the next session")
+	require.Empty(t, own.WaitsSince(own))
 	require.NoError(t, os.MkdirAll(filepath.Dir(agentPolicyFile(home)), 0o700))
 	require.NoError(t, own.Save(home))
 	was, err = LoadedAgentPolicy(home)
@@ -57,4 +60,42 @@ func TestChangedAgentPolicy(t *testing.T) {
 	require.NoError(t, os.WriteFile(agentPolicyFile(home), []byte("{"), 0o600))
 	_, err = LoadedAgentPolicy(home)
 	require.Error(t, err)
+}
+
+// TestDigest: each change of what Load reads changes the digest, and nothing
+// else does. What cannot be read has none.
+func TestDigest(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "one.rego")
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	seen := map[string]bool{"": true}
+	differs := func(why string, paths ...string) {
+		t.Helper()
+		digest := Digest(paths)
+		require.False(t, seen[digest], why)
+		require.Equal(t, digest, Digest(paths))
+		seen[digest] = true
+	}
+	pack := []string{"builtin:coding-agent"}
+	differs("the pack", pack...)
+	write("one.rego", "a")
+	differs("a folder", dir)
+	differs("a file", append(pack, file)...)
+	write("one.rego", "b")
+	differs("another text of the file", append(pack, file)...)
+	differs("another text in the folder", dir)
+	write("two.rego", "")
+	differs("another file in the folder", dir)
+	write("data.json", "{}")
+	differs("data", dir)
+	require.NoError(t, os.Rename(file, filepath.Join(dir, "three.rego")))
+	differs("another name", dir)
+	before := Digest([]string{dir})
+	write("notes.md", "x")
+	require.Equal(t, before, Digest([]string{dir}), "no policy")
+	require.Empty(t, Digest([]string{file}), "it is gone")
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "four.rego")))
+	require.Empty(t, Digest([]string{dir}), "a file that cannot be read")
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -26,6 +27,17 @@ func workspaceOf(body *record.Session) (r record.Root, ok bool) {
 // sessionRecord returns the record of a session, nil if there is none.
 func sessionRecord(ctx context.Context, j journal.Journal, session string) (*record.Session, error) {
 	return firstSession(ctx, j, journal.Query{Session: session, Kinds: []record.Kind{record.KindSession}, Limit: 1}, func(*record.Session) bool { return true })
+}
+
+// BeganIn reports whether a session began in the folder that is at this real path
+// now.
+func BeganIn(ctx context.Context, a *cli.App, j journal.Journal, session, folder string) (bool, error) {
+	body, err := sessionRecord(ctx, j, session)
+	if err != nil || body == nil {
+		return false, err
+	}
+	rec, ok := workspaceOf(body)
+	return ok && IsFolder(a, folder, rec), nil
 }
 
 // firstSession returns the first session record for which is returns true, nil
