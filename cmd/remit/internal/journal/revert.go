@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/hookclient/netclient"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // RevertCommand returns remit revert.
@@ -69,13 +71,14 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			}
 			which := undoTarget{target{strings.Join(args, ""), len(args) == 0}, count, resources, a.Agent}
 			p.MustExist = true
-			if err := endPrompts(a, &p); err != nil {
-				return err
-			}
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
+				atWork, err := endPrompts(cmd.Context(), a, &p, rt.Journal())
+				if err != nil {
+					return err
+				}
 				var undone []undonePart
-				err := which.parts(cmd.Context(), rt, func(one part) error {
-					r := revertRun{which: which.target, asJSON: asJSON, exitZero: exitZero, undone: &undone}
+				err = which.parts(cmd.Context(), rt, func(one part) error {
+					r := revertRun{which: which.target, asJSON: asJSON, exitZero: exitZero, undone: &undone, atWork: atWork}
 					return r.runPart(cmd.Context(), a, &p, rt, one, how, preview)
 				})
 				writeRedoHint(a, &p, undone)
@@ -117,6 +120,9 @@ func (r revertRun) runPart(ctx context.Context, a *cli.App, p *state.Workspace, 
 	if one.id != "" && !r.asJSON {
 		if err := writePrompt(ctx, a, a.Out, rt.Journal(), one.id); err != nil {
 			return err
+		}
+		if r.atWork[one.id] && a.Agent == nil {
+			_, _ = fmt.Fprintln(a.Out, a.Style().Doubt("·")+" the agent had not ended this prompt; what it still does belongs to a new transaction")
 		}
 	}
 	return r.run(ctx, a, p, rt)
@@ -164,9 +170,10 @@ type revertRun struct {
 	passed   []passedOver
 	files    []string
 	asJSON   bool
-	others   bool          // it is one of several redos
-	exitZero bool          // a partial revert is no failure of the command
-	undone   *[]undonePart // each revert adds what redoes it
+	others   bool            // it is one of several redos
+	exitZero bool            // a partial revert is no failure of the command
+	undone   *[]undonePart   // each revert adds what redoes it
+	atWork   map[string]bool // transactions of prompts that this undo ended
 	do       func(id string) (revert.Report, error)
 	over     func(id string) bool // reports whether --force would help
 }
@@ -223,18 +230,27 @@ func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *
 
 // endPrompts lets the resident process of coding agents end the prompts of the
 // workspace. An agent that was interrupted reports no end of its prompt, and
-// the process would still hold it.
-func endPrompts(a *cli.App, p *state.Workspace) error {
+// the process would still hold it. It returns the transactions that it ended.
+func endPrompts(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal) (map[string]bool, error) {
 	home, err := state.Home(a.Getenv)
 	if err != nil {
-		return nil //nolint:nilerr // without a home there is no such process
+		return nil, nil //nolint:nilerr // without a home there is no such process
 	}
 	dir, err := state.RealFolder(p.Folder())
 	if err != nil {
-		return nil //nolint:nilerr // the journal of a workspace that is gone can be read
+		return nil, nil //nolint:nilerr // the journal of a workspace that is gone can be read
+	}
+	before, err := j.Unfinished(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if err := netclient.Settle(home, dir); err != nil {
-		return &cli.Problem{Code: cli.ExitInternal, What: "the prompt that a coding agent works on could not be ended", Why: cli.PlainError(err), Fix: "quit the agent, then try again"}
+		return nil, &cli.Problem{Code: cli.ExitInternal, What: "the prompt that a coding agent works on could not be ended", Why: cli.PlainError(err), Fix: "quit the agent, then try again"}
 	}
-	return nil
+	after, err := j.Unfinished(ctx)
+	ended := map[string]bool{}
+	for _, o := range before {
+		ended[o.Txn] = !slices.ContainsFunc(after, func(still journal.Ownership) bool { return still.Txn == o.Txn })
+	}
+	return ended, err
 }
