@@ -379,11 +379,14 @@ func (c *Call) remaining() []effect.Change {
 
 // revertedCalls returns the calls that were reverted with their transaction, by the
 // revert transaction only if it is named. They are in the reverse of the order
-// of the revert. What a failed call reverted by itself stays reverted.
+// of the revert. What a failed call reverted by itself stays reverted. What a
+// person reverted of a call that failed, or of which the outcome is unknown, is
+// redone like any other: its content is kept.
 func (t *Txn) revertedCalls(only string) []*Call {
 	var out []*Call
 	for _, c := range slices.Backward(t.Calls) {
-		if c.Phase == PhaseDone && c.Reversal != nil && c.Reversal.Reverted != nil && (c.outside && c.Reversal.redoneBy(only) || len(c.revertChanges(only)) > 0) {
+		ended := c.Phase == PhaseDone || c.Phase == PhaseFailed || c.Phase == PhaseUnknown
+		if ended && c.Reversal != nil && c.Reversal.Reverted != nil && (c.outside && c.Reversal.redoneBy(only) || len(c.revertChanges(only)) > 0) {
 			out = append(out, c)
 		}
 	}

@@ -41,7 +41,7 @@ func DiffCommand(a *cli.App) *cobra.Command {
 			}
 			last = len(args) == 0
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
-				id, over, err := target{strings.Join(args, ""), last, false}.find(cmd.Context(), rt)
+				id, over, err := target{strings.Join(args, ""), last}.find(cmd.Context(), rt)
 				ids := []string{id}
 				if err == nil && !last {
 					ids, err = ResolveTxns(cmd.Context(), rt.Journal(), id)

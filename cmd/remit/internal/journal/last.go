@@ -99,34 +99,6 @@ func neverReverts(c *revert.Call) bool {
 	return tried && c.Phase == revert.PhaseDone && c.Class() == effect.Pivot && c.Tool.UndoVersion == "" && len(c.Changes) == 0
 }
 
-// lastRevert returns the newest revert transaction of these folders that a redo
-// can redo. It returns "" if there is none.
-func lastRevert(ctx context.Context, rt *agent.Runtime) (found string, _ []passedOver, err error) {
-	stop := errors.New("found")
-	err = state.EachTxn(ctx, rt.Journal(), func(id string) error {
-		t, err := rt.Load(ctx, id)
-		if err != nil || t.Reverts == "" {
-			return err
-		}
-		for _, of := range append([]string{t.Reverts}, t.AlsoReverts...) {
-			subject, err := rt.Load(ctx, of)
-			if err != nil {
-				return err
-			}
-			here := slices.Contains(subject.RevertedBy, id)
-			if here && (t.End == "" || subject.Redoable(id)) {
-				found = id
-				return stop
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, stop) {
-		err = nil
-	}
-	return found, nil, err
-}
-
 // abandoned reports whether a transaction holds claims, its process has ended
 // and no call of it is pending.
 func abandoned(ctx context.Context, j journal.Journal, t *revert.Txn) (bool, error) {

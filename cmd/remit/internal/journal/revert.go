@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/hookclient/netclient"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // RevertCommand returns remit revert.
@@ -68,16 +69,20 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			if a.Agent != nil && (how.Force || how.Cascade) {
 				return a.Agent.AgentProblem("--force and --cascade can change what others did")
 			}
-			which := undoTarget{target{strings.Join(args, ""), len(args) == 0, false}, count, resources, a.Agent}
+			which := undoTarget{target{strings.Join(args, ""), len(args) == 0}, count, resources, a.Agent}
 			p.MustExist = true
-			if err := endPrompts(a, &p); err != nil {
-				return err
-			}
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
-				return which.parts(cmd.Context(), rt, func(one part) error {
-					r := revertRun{which: which.target, asJSON: asJSON, exitZero: exitZero}
+				atWork, err := endPrompts(cmd.Context(), a, &p, rt.Journal())
+				if err != nil {
+					return err
+				}
+				var undone []undonePart
+				err = which.parts(cmd.Context(), rt, func(one part) error {
+					r := revertRun{which: which.target, asJSON: asJSON, exitZero: exitZero, undone: &undone, atWork: atWork}
 					return r.runPart(cmd.Context(), a, &p, rt, one, how, preview)
 				})
+				writeRedoHint(a, &p, undone)
+				return err
 			})
 		},
 	}
@@ -116,37 +121,11 @@ func (r revertRun) runPart(ctx context.Context, a *cli.App, p *state.Workspace, 
 		if err := writePrompt(ctx, a, a.Out, rt.Journal(), one.id); err != nil {
 			return err
 		}
+		if r.atWork[one.id] && a.Agent == nil {
+			_, _ = fmt.Fprintln(a.Out, a.Style().Doubt("·")+" the agent had not ended this prompt; what it still does belongs to a new transaction")
+		}
 	}
 	return r.run(ctx, a, p, rt)
-}
-
-// RedoCommand returns remit redo.
-func RedoCommand(a *cli.App) *cobra.Command {
-	var p state.Workspace
-	var last, asJSON bool
-	cmd := &cobra.Command{
-		Use: "redo [PROMPT | TXN | REVERT]", Short: "Redo a reverted transaction",
-		Long: "Reverts the revert of a transaction. A file that changed since stays as it is, and the command lists it: the exit code\n" +
-			"is then 6. The command restores what a forced revert overwrote. The ID of a revert, which remit log and remit revert\n" +
-			"--json print, identifies the transaction that it reverted. Without an argument, the command redoes the newest revert\n" +
-			"of which a redo can restore something.",
-		Args: cli.WantIDs(0, 1, "the id of at most one prompt, transaction or revert"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if last && len(args) == 1 {
-				return cli.UsageProblem("name one transaction, or give --last")
-			}
-			if a.Agent != nil && len(args) == 0 {
-				return cli.UsageProblem("name the transaction: the newest revert can be one of another session")
-			}
-			return runRedo(cmd.Context(), a, &p, target{strings.Join(args, ""), len(args) == 0, true}, asJSON)
-		},
-	}
-	state.AddFlags(cmd, &p)
-	state.AddRootFlag(cmd, &p)
-	state.AddDatabaseFlag(cmd, &p)
-	cmd.Flags().BoolVar(&last, "last", false, "select the newest revert of which a redo can restore something (the default)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
-	return cmd
 }
 
 // userName returns the user for the record. It returns "" if the system does not
@@ -183,48 +162,6 @@ func forceHelps(ctx context.Context, rt *agent.Runtime, id string, how revert.Op
 	return err == nil && len(forced.NotReverted()) < len(plain.NotReverted())
 }
 
-// runRedo redoes the newest revert, or what an ID selects, oldest first.
-func runRedo(ctx context.Context, a *cli.App, p *state.Workspace, which target, asJSON bool) error {
-	p.MustExist = true
-	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
-		id, passed, err := which.find(ctx, rt)
-		ids := []string{id}
-		if err == nil && !which.last {
-			ids, err = ResolveTxns(ctx, rt.Journal(), id)
-		}
-		if len(ids) > 1 {
-			ids = endedTxns(ctx, rt, ids)
-		}
-		for _, id := range slices.Backward(ids) {
-			if err != nil {
-				break
-			}
-			r := revertRun{way: redoing, which: which, id: id, passed: passed, asJSON: asJSON}
-			r.do = func(id string) (revert.Report, error) { return rt.Redo(ctx, id, userName(a)) }
-			if a.Agent != nil {
-				r.do = func(id string) (revert.Report, error) {
-					return a.Agent.Revert(ctx, cli.AgentRevert{ID: id, Redo: true})
-				}
-			}
-			err = r.run(ctx, a, p, rt)
-		}
-		return err
-	})
-}
-
-// endedTxns leaves out the transactions of a prompt in which a call still waits
-// for an approval: nothing of them is reverted. It leaves all if none has ended.
-func endedTxns(ctx context.Context, rt *agent.Runtime, ids []string) []string {
-	ended := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		t, err := rt.Load(ctx, id)
-		return err == nil && t.State() == revert.TxnOpen
-	})
-	if len(ended) == 0 {
-		return ids
-	}
-	return ended
-}
-
 // revertRun runs one revert, preview or redo.
 type revertRun struct {
 	way      revertOp
@@ -233,7 +170,10 @@ type revertRun struct {
 	passed   []passedOver
 	files    []string
 	asJSON   bool
-	exitZero bool // a partial revert is no failure of the command
+	others   bool            // it is one of several redos
+	exitZero bool            // a partial revert is no failure of the command
+	undone   *[]undonePart   // each revert adds what redoes it
+	atWork   map[string]bool // transactions of prompts that this undo ended
 	do       func(id string) (revert.Report, error)
 	over     func(id string) bool // reports whether --force would help
 }
@@ -257,6 +197,10 @@ func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *
 	}
 	rep = rep.PerResource()
 	complete := id == "" || rep.Complete() // there can be nothing to revert
+	lost := r.way == redoing && !r.others && cannotRedo(rep, id)
+	if lost {
+		complete = false
+	}
 	if !complete && !r.exitZero {
 		a.ExitWith(cli.ExitPartial)
 	}
@@ -265,6 +209,9 @@ func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *
 		return nil
 	}
 	writeReport(a.Style(), a.Out, rep, r.way, id)
+	if lost {
+		a.Style().Details(a.Out, &cli.Problem{Why: whyNotRedone(ctx, rt, id)})
+	}
 	writeFolders(ctx, a, p, rt.Journal(), rep)
 	writePassed(a.Style(), a.Out, r.passed, p)
 	writeGapWarning(a.Style(), a.Out, missing)
@@ -275,45 +222,35 @@ func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *
 		}
 		writeNextCommands(a.Style(), a.Out, rep, p.Hint(again...), func() bool { return r.over(id) })
 	}
-	if r.way == reverting && redoable(rep) {
-		_, _ = fmt.Fprintln(a.Out, a.Style().Faint("redo these changes: "+p.Hint("redo", redoID(ctx, rt, rep))))
+	if r.way == reverting && redoable(ctx, rt, rep) {
+		*r.undone = append(*r.undone, undonePart{redoID(ctx, rt, rep), rep.RevertTxn == ""})
 	}
 	return nil
-}
-
-// redoable reports whether a redo redoes something of a revert. It does not
-// redo a tool's own Revert, and an open transaction has no redo.
-func redoable(rep revert.Report) bool {
-	return rep.State != revert.TxnOpen && slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool {
-		return i.Outcome.Applies() && !strings.HasPrefix(i.Resource, "tool://")
-	})
-}
-
-// redoID returns the argument of the redo of a revert: the transaction if it
-// has no other revert, otherwise the revert.
-func redoID(ctx context.Context, rt *agent.Runtime, rep revert.Report) string {
-	t, err := rt.Load(ctx, rep.Txn)
-	others := slices.ContainsFunc(rep.Items, func(i revert.ResourceResult) bool { return i.Txn != "" })
-	if rep.RevertTxn == "" || err == nil && !others && len(t.RevertedBy) == 1 {
-		return rep.Txn
-	}
-	return rep.RevertTxn
 }
 
 // endPrompts lets the resident process of coding agents end the prompts of the
 // workspace. An agent that was interrupted reports no end of its prompt, and
-// the process would still hold it.
-func endPrompts(a *cli.App, p *state.Workspace) error {
+// the process would still hold it. It returns the transactions that it ended.
+func endPrompts(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal) (map[string]bool, error) {
 	home, err := state.Home(a.Getenv)
 	if err != nil {
-		return nil //nolint:nilerr // without a home there is no such process
+		return nil, nil //nolint:nilerr // without a home there is no such process
 	}
 	dir, err := state.RealFolder(p.Folder())
 	if err != nil {
-		return nil //nolint:nilerr // the journal of a workspace that is gone can be read
+		return nil, nil //nolint:nilerr // the journal of a workspace that is gone can be read
+	}
+	before, err := j.Unfinished(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if err := netclient.Settle(home, dir); err != nil {
-		return &cli.Problem{Code: cli.ExitInternal, What: "the prompt that a coding agent works on could not be ended", Why: cli.PlainError(err), Fix: "quit the agent, then try again"}
+		return nil, &cli.Problem{Code: cli.ExitInternal, What: "the prompt that a coding agent works on could not be ended", Why: cli.PlainError(err), Fix: "quit the agent, then try again"}
 	}
-	return nil
+	after, err := j.Unfinished(ctx)
+	ended := map[string]bool{}
+	for _, o := range before {
+		ended[o.Txn] = !slices.ContainsFunc(after, func(still journal.Ownership) bool { return still.Txn == o.Txn })
+	}
+	return ended, err
 }
