@@ -14,7 +14,7 @@ type events struct {
 	last       int
 	from       int64               // position up to which the counts were read from the journal
 	unrecorded []record.EndedCall  // never changed in place
-	tools      map[string]bool     // digests of declarations whose facts are on the journal
+	tools      map[string]bool     // declarations that the journal has the facts of, by digest
 	counters   map[string][]string // declared counters that are not on the journal yet, by tool
 }
 

@@ -47,7 +47,7 @@ type commands struct {
 	left    []sample
 }
 
-// vocabulary is what words of scripts can be, beside plain ones.
+// vocabulary lists what a rule accepts in scripts beside plain words.
 type vocabulary struct {
 	constants []string // arguments and redirects that several calls have
 	folders   []string // folders outside the workspace, with a slash at the end
@@ -145,7 +145,7 @@ func (c *commands) findConstants(samples []sample, o Options) {
 	c.sets = slices.Sorted(maps.Keys(sets))
 }
 
-// findFolders finds folders of which enough paths were used, the widest first.
+// findFolders finds folders with enough used paths, the widest first.
 func (c *commands) findFolders(words []string, o Options) {
 	below := map[string]int{}
 	for _, w := range words {

@@ -43,8 +43,8 @@ func near(word string) bool {
 
 func plain(word string) bool { return plainWord.MatchString(word) && near(word) }
 
-// The programs whose arguments decide more than files. They are listed because
-// no record tells it.
+// The arguments of these programs decide more than files. No record tells it, so
+// this file lists them.
 var (
 	// They run the program that their arguments name: learned only as a whole.
 	launchers = []string{
