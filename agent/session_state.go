@@ -257,7 +257,7 @@ func (s *Session) Token() string {
 // the roots and the counts on the journal. In one process several callers can
 // resume it, and share its state. While another process has a transaction of it
 // open, ResumeSession fails with revert.ErrBusy. Only the options ClaimTimeout
-// and UserURLs are valid, because the grant and the client profile are already
+// and Heard are valid, because the grant and the client profile are already
 // fixed.
 func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...SessionOption) (*Session, error) {
 	c := sessionConfig{limits: rt.limits}
@@ -289,7 +289,7 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	}
 	s.limits = c.limits
 	s.token = func() string { return token }
-	return s, s.AddUserURLs(ctx, c.userURLs...)
+	return s, s.Heard(ctx, c.userURLs...)
 }
 
 // checkNotOpenElsewhere returns an error if another living process has an open

@@ -21,18 +21,18 @@ import (
 // not user-provided.
 const maxUserURLs = 1 << 14
 
-// UserURLs adds all URLs in the texts, such as a prompt, that the user named.
-// Policies can restrict calls to these URLs. Session.AddUserURLs adds later
+// Heard adds all URLs in the texts, such as a prompt, that the user named.
+// Policies can restrict calls to these URLs. Session.Heard adds later
 // ones.
-func UserURLs(texts ...string) SessionOption {
+func Heard(texts ...string) SessionOption {
 	return func(c *sessionConfig) { c.userURLs = append(c.userURLs, texts...) }
 }
 
-// AddUserURLs adds all URLs in the texts that the user named later. The journal
+// Heard adds all URLs in the texts that the user named later. The journal
 // keeps only their digests. URLs in the result of a call are added without it.
 // Pass only texts of people: URLs that the model wrote are not user-provided.
-func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
-	body := &record.UserProvided{}
+func (s *Session) Heard(ctx context.Context, texts ...string) error {
+	body := &record.Heard{}
 	named := map[string]bool{}
 	for _, text := range texts {
 		for url := range urlscan.Read(text) {
@@ -101,7 +101,7 @@ func (g *userURLs) look(ctx context.Context) (has func(text string, resource boo
 		return nil, fmt.Errorf("which URLs the session was given: %w", err)
 	}
 	kinds := []record.Kind{
-		record.KindDelegated, record.KindUserProvided, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
+		record.KindDelegated, record.KindHeard, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
 	}
 	for e, err := range g.journal.Entries(ctx, journal.Query{Kinds: kinds, After: after}) {
 		if err == nil {
@@ -169,7 +169,7 @@ func (g *userURLs) record(call string, body record.Body) {
 	switch b := body.(type) {
 	case *record.Delegated:
 		g.family[b.To] = true
-	case *record.UserProvided:
+	case *record.Heard:
 		for _, digest := range b.URLs {
 			g.add(digest, "")
 		}
