@@ -19,15 +19,15 @@ import (
 type SessionOption func(*sessionConfig)
 
 type sessionConfig struct {
-	grant    []perm.ResourceAccess
-	limited  bool
-	except   []perm.ResourceAccess
-	expires  time.Time
-	uses     int
-	wrong    error
-	limits   tool.Limits
-	client   *perm.ClientFacts
-	userURLs []string
+	grant   []perm.ResourceAccess
+	limited bool
+	except  []perm.ResourceAccess
+	expires time.Time
+	uses    int
+	wrong   error
+	limits  tool.Limits
+	client  *perm.ClientFacts
+	heard   []string
 }
 
 // Grant restricts a session's grant to these accesses, as far as the tools need
@@ -166,7 +166,7 @@ func (s *Session) open(ctx context.Context, set perm.Set, all *tool.Registry, fr
 	if err := s.rt.writeSession(ctx, s.id, lines, body, set, all); err != nil {
 		return fmt.Errorf("agent: session: %w", err)
 	}
-	return s.Heard(ctx, c.userURLs...)
+	return s.Heard(ctx, c.heard...)
 }
 
 // Allows reports whether the session's grant contains one exact access. The

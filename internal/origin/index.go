@@ -283,4 +283,3 @@ func bare(text string) string {
 	}
 	return string(b)
 }
-

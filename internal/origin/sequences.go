@@ -27,7 +27,6 @@ type place struct{ text, word int }
 // mostCalls bounds the calls that a text is kept for.
 const mostCalls = 8
 
-
 // add adds a text. A text that is there takes no further room.
 func (s *sequences[K]) add(words []K, call string, most int) {
 	if len(words) == 0 {

@@ -39,7 +39,7 @@ func (*Delegated) kind() Kind    { return KindDelegated }
 func (*Revoked) kind() Kind      { return KindRevoked }
 func (*Remembered) kind() Kind   { return KindRemembered }
 func (*Labelled) kind() Kind     { return KindLabelled }
-func (*Heard) kind() Kind { return KindHeard }
+func (*Heard) kind() Kind        { return KindHeard }
 func (*Begun) kind() Kind        { return KindBegun }
 func (*Prompted) kind() Kind     { return KindPrompted }
 func (*Adopted) kind() Kind      { return KindAdopted }
