@@ -56,7 +56,8 @@ type Index struct {
 	person  sequences[Digest]
 	config  sequences[uint64]
 	trusted sequences[uint64]
-	seen    filter // untrusted content, and what calls wrote
+	seen    filter // untrusted content
+	told    filter // what calls wrote
 	written written
 	calls   map[string]*written // what a call in flight was told; nil: unknown
 }
@@ -162,7 +163,7 @@ func (x *Index) Begun(call string, effect bool, values []string, known bool) {
 		own.add(v, mostOwn)
 		if effect {
 			x.written.add(v, mostWritten)
-			scan([]byte(v), false, x.seen.add)
+			scan([]byte(v), false, x.told.add)
 		}
 	}
 	x.written.unknown = x.written.unknown || effect && own.unknown
@@ -207,7 +208,7 @@ func (x *Index) chosen(v string, own *written) bool {
 	if Short(v) || x.known(v).Known() {
 		return false
 	}
-	return x.seen.contains(v) || own.makes(v) || x.written.makes(v)
+	return x.seen.contains(v) || x.told.contains(v) || own.makes(v) || x.written.makes(v)
 }
 
 // Ended forgets what a call in flight was told.
