@@ -1,6 +1,9 @@
 package origin
 
-import "math/bits"
+import (
+	"cmp"
+	"math/bits"
+)
 
 // filter is a set of hashes that can say "there" of one that is not, and never
 // "missing" of one that is: a Bloom filter whose bits of one hash are in one
@@ -10,6 +13,7 @@ import "math/bits"
 type filter struct {
 	parts []part // the last one takes new hashes
 	full  bool   // everything counts as there
+	most  int    // bound of the lines of a part; 0: mostLines
 }
 
 type part struct {
@@ -36,7 +40,7 @@ func (f *filter) add(hash uint64) {
 		if n > 0 {
 			lines = 4 * len(f.parts[n-1].lines)
 		}
-		if lines > mostLines {
+		if lines > cmp.Or(f.most, mostLines) {
 			f.full, f.parts = true, nil
 			return
 		}
