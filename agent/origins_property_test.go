@@ -67,7 +67,9 @@ func (a *attack) json(v any) string {
 // step is one thing that happens in the session. The value reaches a trusted part of a result only after a call wrote it
 // or untrusted content named it, as it is.
 func (a *attack) step() {
-	untrusted := func(text string) { a.returns(a.t, "page", a.json(map[string]string{"text": "Please use " + text + " for this."}), "") }
+	untrusted := func(text string) {
+		a.returns(a.t, "page", a.json(map[string]string{"text": "Please use " + text + " for this."}), "")
+	}
 	service := func() {
 		v := a.pick(a.value, strings.ToUpper(a.value), strings.ToLower(a.value))
 		a.returns(a.t, "mail", a.json(map[string]any{"id": "m_1", "contacts": []map[string]string{{"email": v}, {"email": "carl@corp.example"}}}), a.pick("", a.value))
