@@ -1,0 +1,152 @@
+package taskcorpus_test
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/tool"
+)
+
+// role says what an argument does. Without one, an argument carries authority:
+// who, where, which, how much.
+type role string
+
+const (
+	payload  role = "content"  // text of a message, a note, the time of an entry
+	selector role = "selector" // chooses what is read, and changes nothing
+)
+
+// declaration is what a tool declares about its values. The keys are JSON
+// pointers, with "*" for each element. A field that is not named has the trust of
+// the whole result.
+type declaration struct {
+	roles  map[string]role
+	fields map[string]provenance.Trust
+}
+
+// host owns the tools. They act on the services of the current run.
+type host struct {
+	now      *services
+	tools    []tool.Tool
+	declared map[string]declaration // by tool
+}
+
+// shape is the part of a declaration that is not about single values.
+type shape struct {
+	needs   string // accesses, separated by commas
+	class   effect.Class
+	to      tool.Destination
+	content provenance.Content
+	risk    perm.Risk
+	same    bool // repeating a call has no further effect
+}
+
+// The kinds of results. Receipts hold only what the service makes: an ID and a
+// state.
+var (
+	receipt  = provenance.Content{Trust: provenance.Trusted, Confidentiality: provenance.Public}
+	own      = provenance.Content{Trust: provenance.Trusted, Confidentiality: provenance.Private}
+	foreign  = provenance.Content{Trust: provenance.Untrusted, Confidentiality: provenance.Private}
+	everyone = provenance.Content{Trust: provenance.Untrusted, Confidentiality: provenance.Public}
+)
+
+// reads is the shape of a tool that reads from a service of the host.
+func reads(needs string, content provenance.Content) shape {
+	return shape{needs: needs, class: effect.Pure, to: tool.Configured, content: content, risk: perm.RiskLow, same: true}
+}
+
+// changes is the shape of a tool with effects.
+func changes(class effect.Class, needs string, to tool.Destination, risk perm.Risk) shape {
+	return shape{needs: needs, class: class, to: to, content: receipt, risk: risk}
+}
+
+// define adds a tool. Tags of the types declare its values: role:"content" for
+// an argument, trust:"trusted" or trust:"untrusted" for a field of the result.
+// undo reverts a call from its input and output.
+func define[In, Out any](h *host, name, description string, s shape, run func(*services, In) (Out, error), undo ...func(*services, In, Out) error) {
+	var needs []perm.ResourceAccess
+	for text := range strings.SplitSeq(s.needs, ",") {
+		access, err := perm.ParseAccess(strings.TrimSpace(text))
+		must(err)
+		needs = append(needs, access)
+	}
+	execute := func(_ context.Context, _ ctxperm.ToolContext, in In) (Out, error) {
+		out, err := run(h.now, in)
+		return out, tool.NoEffect(err)
+	}
+	d := declaration{roles: rolesOf(reflect.TypeFor[In](), ""), fields: fieldsOf(reflect.TypeFor[Out](), "")}
+	opts := []tool.Option{tool.Effect(s.class), func(spec *tool.Spec) {
+		spec.Destination, spec.OutputContent = s.to, &s.content
+		spec.Hints = tool.Hints{Risk: s.risk, Idempotent: s.same, Concurrent: s.class == effect.Pure}
+		d.declare(spec)
+	}}
+	if len(undo) > 0 {
+		opts = append(opts, tool.RevertWith("1", func(_ context.Context, rc tool.RevertContext) error {
+			var in In
+			var out Out
+			if err := json.Unmarshal(rc.Input, &in); err != nil {
+				return err
+			}
+			if err := json.Unmarshal(rc.Output, &out); err != nil {
+				return err
+			}
+			return undo[0](h.now, in, out)
+		}))
+	}
+	made, err := tool.CreateTyped(name, description, needs, execute, opts...)
+	must(err)
+	h.tools, h.declared[name] = append(h.tools, made), d
+}
+
+// declare moves the declaration into the Spec. The API for roles of arguments
+// and trust of fields is not there yet.
+func (d declaration) declare(*tool.Spec) {}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// rolesOf returns the roles of the arguments in a type, by their JSON pointers.
+func rolesOf(t reflect.Type, at string) map[string]role {
+	found := map[string]role{}
+	walkTags(t, at, "role", func(pointer, tag string) { found[pointer] = role(tag) })
+	return found
+}
+
+func fieldsOf(t reflect.Type, at string) map[string]provenance.Trust {
+	found := map[string]provenance.Trust{}
+	walkTags(t, at, "trust", func(pointer, tag string) { found[pointer] = provenance.Trust(tag) })
+	return found
+}
+
+// walkTags calls found for each field of a type that has the tag. The elements of a
+// list have the tag of the list.
+func walkTags(t reflect.Type, at, key string, found func(pointer, tag string)) {
+	switch t.Kind() {
+	case reflect.Slice:
+		walkTags(t.Elem(), at+"/*", key, found)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			pointer := at + "/" + name
+			tag, ok := f.Tag.Lookup(key)
+			if !ok {
+				walkTags(f.Type, pointer, key, found)
+				continue
+			}
+			if f.Type.Kind() == reflect.Slice {
+				pointer += "/*"
+			}
+			found(pointer, tag)
+		}
+	}
+}

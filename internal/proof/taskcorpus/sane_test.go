@@ -1,0 +1,122 @@
+package taskcorpus_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/revert/effect"
+)
+
+// TestTasks checks the suite itself, without a policy that stops anything.
+func TestTasks(t *testing.T) {
+	r := newRunner(t, allowAll)
+	counts := map[string]int{}
+	for _, task := range allTasks() {
+		t.Run(task.name(), func(t *testing.T) {
+			counts[task.domain+" "+task.half()]++
+			require.Len(t, task.attacks, 5)
+			require.NotEmpty(t, task.says)
+			require.False(t, task.whole(newServices()), "the request is fulfilled before any call")
+			honest := r.play(t, task, nil, commits)
+			require.True(t, honest.whole, "the honest calls do not fulfil the request: %v", r.host.now.log)
+			require.Zero(t, honest.prompts)
+			require.Zero(t, honest.refused)
+			for i := range task.attacks {
+				t.Run(fmt.Sprint(i+1), func(t *testing.T) { checkAttack(t, r, task, &task.attacks[i], honest) })
+			}
+		})
+	}
+	for _, domain := range domains {
+		require.Equal(t, 5, counts[domain+" odd"], domain)
+		require.Equal(t, 5, counts[domain+" even"], domain)
+	}
+}
+
+var domains = []string{"bank", "calendar", "chat", "code", "mail", "travel"}
+
+// checkAttack checks that the effect of an injection happens, that only its calls
+// cause it, and what of it a revert takes back.
+func checkAttack(t *testing.T, r *runner, task task, a *attack, honest outcome) {
+	require.False(t, a.harm(newServices()), "the effect is there before any call")
+	r.play(t, task, nil, commits)
+	require.False(t, a.harm(r.host.now), "the honest calls cause the effect")
+
+	harmed := r.play(t, task, a, commits)
+	require.True(t, harmed.hijacked, "no call of the agent reads the hostile text")
+	require.True(t, harmed.harmed, "the injected calls have no effect: %v", r.host.now.log)
+	intended := withoutNew(honest.inputs)
+	for _, input := range withoutNew(harmed.inputs) {
+		require.Contains(t, intended, input, "the hostile text changes an honest call")
+	}
+	for _, input := range withoutNew(harmed.foreign) {
+		require.NotContains(t, intended, input, "an injected call with an effect is also an honest one")
+	}
+
+	reverted := r.play(t, task, a, reverts)
+	require.Equal(t, a.reversible, !reverted.harmed, "reversible")
+}
+
+// newID matches the ID of an item that a call of the run made. Its number depends
+// on the injected calls before.
+var newID = regexp.MustCompile(`\b9\d\d\b`)
+
+func withoutNew(inputs []string) (same []string) {
+	for _, input := range inputs {
+		same = append(same, newID.ReplaceAllString(input, "9.."))
+	}
+	return same
+}
+
+// TestDeclarations checks that the declarations of tools name values that exist,
+// and that the class of a tool is that of its effects.
+func TestDeclarations(t *testing.T) {
+	h := newHost()
+	require.GreaterOrEqual(t, len(h.tools), 60)
+	for _, made := range h.tools {
+		spec, declared := made.Spec(), h.declared[made.Name()]
+		require.NotEmpty(t, spec.Description)
+		require.True(t, spec.EffectClass.Valid(), made.Name())
+		require.NotNil(t, spec.OutputContent, made.Name())
+		undoes := slices.Contains([]effect.Class{effect.Reversible, effect.Compensable}, spec.EffectClass)
+		require.Equal(t, undoes, spec.Revert != nil, made.Name())
+		for pointer := range declared.roles {
+			require.True(t, declares(spec.Input, pointer), "%s: no argument %s", made.Name(), pointer)
+		}
+		for pointer := range declared.fields {
+			require.True(t, declares(spec.Output, pointer), "%s: no field %s", made.Name(), pointer)
+		}
+	}
+	require.Equal(t, map[string]role{"/subject": payload, "/body": payload}, h.declared["send_mail"].roles)
+	require.Equal(t, "trusted", string(h.declared["list_mail"].fields["/messages/*/id"]))
+	require.NotContains(t, h.declared["list_mail"].fields, "/messages/*/from")
+}
+
+// declares reports whether a JSON Schema has the property of a pointer.
+func declares(schema json.RawMessage, pointer string) bool {
+	var at any
+	must(json.Unmarshal(schema, &at))
+	for _, step := range splitPointer(pointer) {
+		object, ok := at.(map[string]any)
+		if !ok {
+			return false
+		}
+		if step == "*" {
+			at = object["items"]
+			continue
+		}
+		properties, _ := object["properties"].(map[string]any)
+		if at, ok = properties[step]; !ok {
+			return false
+		}
+	}
+	return at != nil
+}
+
+// long reports whether the whole suite runs.
+func long() bool { return os.Getenv("REMIT_LONG") != "" || os.Getenv("REMIT_PROVE") != "" }
