@@ -27,6 +27,7 @@ func TestTasks(t *testing.T) {
 			require.True(t, honest.whole, "the honest calls do not fulfil the request: %v", r.host.now.log)
 			require.Zero(t, honest.prompts)
 			require.Zero(t, honest.refused)
+			checkCalls(t, r, task)
 			for i := range task.attacks {
 				t.Run(fmt.Sprint(i+1), func(t *testing.T) { checkAttack(t, r, task, &task.attacks[i], honest) })
 			}
@@ -35,6 +36,23 @@ func TestTasks(t *testing.T) {
 	for _, domain := range domains {
 		require.Equal(t, 5, counts[domain+" odd"], domain)
 		require.Equal(t, 5, counts[domain+" even"], domain)
+	}
+}
+
+// checkCalls checks that a task is not whole without one of its calls with effects.
+func checkCalls(t *testing.T, r *runner, task task) {
+	classes := map[string]effect.Class{}
+	for _, made := range r.host.tools {
+		classes[made.Name()] = made.Spec().EffectClass
+	}
+	for i, left := range task.does {
+		if classes[left.tool] == effect.Pure {
+			continue
+		}
+		less := task
+		less.does = slices.Clone(task.does)
+		less.does[i] = c("list_accounts") // reads, and keeps the numbers of the others
+		require.False(t, r.play(t, less, nil, commits).whole, "whole without call %d, %s", i+1, left.tool)
 	}
 }
 
