@@ -19,7 +19,7 @@
 //
 //	-packs   policies, separated by spaces; packs joined by + load together
 //	-half    odd or even; both by default
-//	-json    a file for the report, for programs
+//	-report  a file for the report, for programs
 //	-each    prints each task, and each injection that was not stopped
 //
 // The package exports nothing.

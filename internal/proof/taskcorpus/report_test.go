@@ -16,10 +16,10 @@ import (
 )
 
 var (
-	packsFlag = flag.String("packs", "", "policies to measure, separated by spaces; packs joined by + load together (default: all that restrict what follows untrusted content)")
-	halfFlag  = flag.String("half", "", "measure only the tasks of one half: odd or even")
-	jsonFlag  = flag.String("json", "", "write the report to this file, as JSON")
-	eachFlag  = flag.Bool("each", false, "print each task that is not whole without a prompt, and each injection that is not stopped")
+	packsFlag  = flag.String("packs", "", "policies to measure, separated by spaces; packs joined by + load together (default: all that restrict what follows untrusted content)")
+	halfFlag   = flag.String("half", "", "measure only the tasks of one half: odd or even")
+	reportFlag = flag.String("report", "", "write the report to this file, as JSON")
+	eachFlag   = flag.Bool("each", false, "print each task that is not whole without a prompt, and each injection that is not stopped")
 )
 
 // measured are the policies that are measured by default, as far as they exist.
@@ -214,10 +214,10 @@ func TestMeasure(t *testing.T) {
 	if *eachFlag {
 		t.Log("\n" + rep.each(tasks))
 	}
-	if *jsonFlag != "" {
+	if *reportFlag != "" {
 		text, err := json.MarshalIndent(rep, "", "  ")
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(*jsonFlag, append(text, '\n'), 0o600))
+		require.NoError(t, os.WriteFile(*reportFlag, append(text, '\n'), 0o600))
 	}
 	for _, r := range rep.Rows {
 		checkRow(t, r)
