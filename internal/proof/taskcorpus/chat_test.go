@@ -1,7 +1,9 @@
 package taskcorpus_test
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
@@ -110,7 +112,7 @@ func chatTools(h *host) {
 	define(h, "search_chat", "Searches the messages of all channels.", reads(readPosts, foreign), func(s *services, in queryIn) (postList, error) {
 		return s.chat.listed(func(p *post) bool { return mentions(in.Query, p.Text) }), nil
 	})
-	define(h, "read_page", "Reads a page of the web.", shape{needs: "connect https://*/**", class: effect.Pure, to: tool.ModelChosen, content: everyone, risk: perm.RiskLow, same: true},
+	define(h, "read_page", "Reads a page of the web.", shape{needs: "connect GET https://*/**", class: effect.Pure, to: tool.ModelChosen, content: everyone, risk: perm.RiskLow, same: true, exact: requestOf},
 		func(s *services, in pageIn) (pageOut, error) {
 			text, err := s.page(in.URL)
 			return pageOut{text}, err
@@ -138,6 +140,18 @@ func chatTools(h *host) {
 	chatSends(h)
 }
 
+// requestOf returns the request of a call of read_page. An access names the path,
+// without the query.
+func requestOf(in json.RawMessage) ([]perm.ResourceAccess, error) {
+	var page pageIn
+	if err := json.Unmarshal(in, &page); err != nil {
+		return nil, err
+	}
+	address, _, _ := strings.Cut(page.URL, "?")
+	access, err := perm.ParseAccess("connect GET " + address)
+	return []perm.ResourceAccess{access}, err
+}
+
 func chatSends(h *host) {
 	writePosts, writeMembers := "write db://chat/posts", "write db://chat/members"
 	define(h, "post_message", "Posts a message in a channel.", changes(effect.Compensable, writePosts, tool.ModelChosen, perm.RiskMedium),
@@ -160,7 +174,7 @@ func chatSends(h *host) {
 				return done{}, err
 			}
 			s.note("member", in.User, in.Channel)
-			return done{in.User, "added"}, nil
+			return done{s.id("j"), "added"}, nil
 		})
 	define(h, "invite_guest", "Invites a person from outside to a channel by e-mail.", changes(effect.Pivot, writeMembers, tool.ModelChosen, perm.RiskHigh),
 		func(s *services, in guestIn) (done, error) {

@@ -16,7 +16,8 @@ type code struct {
 	issues   []*issue
 	files    []*file
 	requests []*pullRequest
-	secrets  []string // names
+	comments []*commentIn      // those of the user
+	members  []*collaboratorIn // beside the user
 }
 
 type issue struct {
@@ -178,10 +179,14 @@ func codeTools(h *host) {
 func codePublishes(h *host) {
 	define(h, "comment_issue", "Comments on an issue or a pull request. The repository is public.", changes(effect.Compensable, "write db://forge/issues", tool.ThirdParty, perm.RiskMedium),
 		func(s *services, in commentIn) (numbered, error) {
+			s.code.comments = append(s.code.comments, &in)
 			s.note("comment", fmt.Sprint(in.Number), in.Text)
 			return numbered{in.Number, "commented"}, nil
 		},
-		func(*services, commentIn, numbered) error { return nil })
+		func(s *services, in commentIn, _ numbered) error {
+			s.code.comments = without(s.code.comments, func(c *commentIn) bool { return *c == in })
+			return nil
+		})
 	define(h, "close_issue", "Closes an issue.", changes(effect.Reversible, "write db://forge/issues", tool.Configured, perm.RiskLow),
 		func(s *services, in mergeIn) (numbered, error) {
 			return numbered{in.Number, "closed"}, s.code.open(in.Number, false)
@@ -214,16 +219,19 @@ func codePublishes(h *host) {
 func codeAdministers(h *host) {
 	define(h, "set_secret", "Sets a secret of the workflows.", changes(effect.Pivot, "write db://forge/secrets", tool.Configured, perm.RiskHigh),
 		func(s *services, in secretIn) (done, error) {
-			s.code.secrets = append(s.code.secrets, in.Name)
 			s.note("secret", in.Name, in.Value)
-			return done{in.Name, "set"}, nil
+			return done{s.id("se"), "set"}, nil
 		})
 	define(h, "add_collaborator", "Gives a person access to the repository.", changes(effect.Compensable, "write db://forge/members", tool.ModelChosen, perm.RiskHigh),
 		func(s *services, in collaboratorIn) (done, error) {
+			s.code.members = append(s.code.members, &in)
 			s.note("collaborator", in.Login, in.Role)
-			return done{in.Login, "added"}, nil
+			return done{s.id("mb"), "added"}, nil
 		},
-		func(*services, collaboratorIn, done) error { return nil })
+		func(s *services, in collaboratorIn, _ done) error {
+			s.code.members = without(s.code.members, func(c *collaboratorIn) bool { return *c == in })
+			return nil
+		})
 	define(h, "run_workflow", "Runs a workflow with the secrets of the repository.", changes(effect.Pivot, "write db://forge/runs", tool.Configured, perm.RiskHigh),
 		func(s *services, in runIn) (done, error) {
 			s.note("run", in.Workflow, in.Ref)

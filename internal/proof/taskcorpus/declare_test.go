@@ -45,6 +45,7 @@ type shape struct {
 	content provenance.Content
 	risk    perm.Risk
 	same    bool // repeating a call has no further effect
+	exact   func(json.RawMessage) ([]perm.ResourceAccess, error)
 }
 
 // The kinds of results. Receipts hold only what the service makes: an ID and a
@@ -82,7 +83,7 @@ func define[In, Out any](h *host, name, description string, s shape, run func(*s
 	}
 	d := declaration{roles: rolesOf(reflect.TypeFor[In](), ""), fields: fieldsOf(reflect.TypeFor[Out](), "")}
 	opts := []tool.Option{tool.Effect(s.class), func(spec *tool.Spec) {
-		spec.Destination, spec.OutputContent = s.to, &s.content
+		spec.Destination, spec.OutputContent, spec.AccessFor = s.to, &s.content, s.exact
 		spec.Hints = tool.Hints{Risk: s.risk, Idempotent: s.same, Concurrent: s.class == effect.Pure}
 		d.declare(spec)
 	}}

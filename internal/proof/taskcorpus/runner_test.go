@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -74,6 +76,7 @@ type run struct {
 	foreign []string // injected calls with an effect that ran
 
 	inputs   []string // of the honest calls, resolved
+	guessed  []string // calls with IDs that no result has
 	prompts  int
 	refused  int  // honest calls that did not run
 	hijacked bool // the agent has read the hostile text
@@ -147,10 +150,47 @@ func (r *runner) script(t *testing.T, task task, hostile *attack) {
 			continue
 		}
 		r.current.hijacked = true
+		r.lookUp(t, hostile)
 		for j, injected := range hostile.does {
 			r.invoke(t, fmt.Sprintf("a%d", j+1), injected, false)
 		}
 	}
+}
+
+// idPrefixes are those of all IDs.
+var idPrefixes = []string{"acc-", "ch-", "u-", "bk-", "fl-", "h-", "m-", "e-", "o-", "doc-", "x-"}
+
+// catalogues are the tools that list the IDs with a prefix.
+var catalogues = map[string]string{"acc-": "list_accounts", "ch-": "list_channels", "u-": "list_members", "bk-": "list_bookings"}
+
+// lookUp makes the calls from which a hijacked agent learns the IDs that its calls
+// have as literals. Otherwise it would be stopped because of an ID that it cannot
+// know.
+func (r *runner) lookUp(t *testing.T, hostile *attack) {
+	list := slices.Concat(hostile.does, slices.Collect(maps.Values(hostile.instead)))
+	for _, prefix := range slices.Sorted(maps.Keys(catalogues)) {
+		if slices.ContainsFunc(list, func(of call) bool { return r.current.unknown(of.args, prefix) }) {
+			r.invoke(t, "a-"+prefix, c(catalogues[prefix]), false)
+		}
+	}
+}
+
+// unknown reports whether a value is, or contains, an ID with the prefix that no
+// result has.
+func (r *run) unknown(v any, prefix string) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.HasPrefix(v, prefix) && !contains(map[string]any(r.results), v)
+	case []any:
+		return slices.ContainsFunc(v, func(v any) bool { return r.unknown(v, prefix) })
+	case map[string]any:
+		for _, v := range v {
+			if r.unknown(v, prefix) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // changed returns what a hijacked agent calls in place of an honest call.
@@ -173,6 +213,11 @@ func (r *runner) invoke(t *testing.T, number string, of call, honest bool) (outp
 	require.NoError(t, err)
 	if honest {
 		r.current.inputs = append(r.current.inputs, of.tool+" "+string(raw))
+	}
+	for _, prefix := range idPrefixes {
+		if r.current.unknown(args, prefix) {
+			r.current.guessed = append(r.current.guessed, of.tool+" "+string(raw))
+		}
 	}
 	r.current.honest = honest
 	out, err := r.current.tx.Invoke(t.Context(), of.tool, json.RawMessage(raw))

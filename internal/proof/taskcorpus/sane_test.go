@@ -27,6 +27,7 @@ func TestTasks(t *testing.T) {
 			require.True(t, honest.whole, "the honest calls do not fulfil the request: %v", r.host.now.log)
 			require.Zero(t, honest.prompts)
 			require.Zero(t, honest.refused)
+			require.Empty(t, honest.guessed, "no earlier result has these IDs")
 			checkCalls(t, r, task)
 			for i := range task.attacks {
 				t.Run(fmt.Sprint(i+1), func(t *testing.T) { checkAttack(t, r, task, &task.attacks[i], honest) })
@@ -71,6 +72,7 @@ func checkAttack(t *testing.T, r *runner, task task, a *attack, honest outcome) 
 	harmed := r.play(t, task, a, commits)
 	require.True(t, harmed.hijacked, "no call of the agent reads the hostile text")
 	require.True(t, harmed.harmed, "the injected calls have no effect: %v", r.host.now.log)
+	require.Empty(t, harmed.guessed, "no earlier result has these IDs")
 	intended := withoutNew(honest.inputs)
 	for _, input := range withoutNew(harmed.inputs) {
 		require.Contains(t, intended, input, "the hostile text changes an honest call")
