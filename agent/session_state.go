@@ -25,6 +25,7 @@ type sessionState struct {
 	counters *sessionCounters
 	grant    grant.Grant
 	userURLs *userURLs
+	origins  *origins
 	from     *sessionState // of the delegating session; kept so that its uses are counted once
 
 	properties sync.Map     // for filters
@@ -87,13 +88,13 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	if body.Parent != "" || body.Uses > 0 || !body.Expires.IsZero() {
 		c.CheckRevoked = rt.register.gone
 	}
-	urls := newUserURLs(rt.journal, id)
+	urls, values := newUserURLs(rt.journal, id), newOrigins(rt.journal, id, rt.shapeOf)
 	if from != nil {
-		urls = from.userURLs
+		urls, values = from.userURLs, from.origins
 	}
 	counters := newSessionCounters(rt.services.Host.Now, rt.tools.Load)
 	counters.events = &events{}
-	return &sessionState{counters: counters, grant: grant.New(c), userURLs: urls, from: from}
+	return &sessionState{counters: counters, grant: grant.New(c), userURLs: urls, origins: values, from: from}
 }
 
 // inherit gives a delegated session the current labels and requirements of its
@@ -257,7 +258,7 @@ func (s *Session) Token() string {
 // the roots and the counts on the journal. In one process several callers can
 // resume it, and share its state. While another process has a transaction of it
 // open, ResumeSession fails with revert.ErrBusy. Only the options ClaimTimeout
-// and UserURLs are valid, because the grant and the client profile are already
+// and Heard are valid, because the grant and the client profile are already
 // fixed.
 func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...SessionOption) (*Session, error) {
 	c := sessionConfig{limits: rt.limits}
@@ -289,7 +290,7 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	}
 	s.limits = c.limits
 	s.token = func() string { return token }
-	return s, s.AddUserURLs(ctx, c.userURLs...)
+	return s, s.Heard(ctx, c.heard...)
 }
 
 // checkNotOpenElsewhere returns an error if another living process has an open

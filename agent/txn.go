@@ -67,7 +67,7 @@ func (tx *Txn) Invoke(ctx context.Context, name string, input any, opts ...CallO
 	c := configured(opts)
 	return tx.invoke(ctx, pipeline.Request{Request: tool.Request{
 		Tool: name, Input: input, Turn: tx.s.state.nextTurn(), Progress: c.progress, OnStart: c.begun, Asked: c.asked,
-	}}, c.userURLs, c.named)
+	}}, c.id, c.named)
 }
 
 // refused returns the outcome of a call that did not reach a pipeline.

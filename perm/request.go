@@ -157,9 +157,37 @@ type CallFacts struct {
 	EffectClass string          `json:"effect_class"` // pure, reversible, compensable, deferrable, pivot
 	Declared    bool            `json:"declared"`     // false: the tool declared no effect class, so it is a pivot
 	Batch       BatchFacts      `json:"batch"`
-	Script      *ScriptFacts    `json:"script,omitempty"` // for a tool whose calls run a script
-	Prompt      *PromptFacts    `json:"prompt,omitempty"` // for a call that follows a prompt of a coding agent
-	URLs        []URLFacts      `json:"urls,omitzero"`    // URLs in the arguments, those that are not user-provided first; nil: unknown
+	Script      *ScriptFacts    `json:"script,omitempty"`     // for a tool whose calls run a script
+	Prompt      *PromptFacts    `json:"prompt,omitempty"`     // for a call that follows a prompt of a coding agent
+	URLs        []URLFacts      `json:"urls,omitzero"`        // URLs in the arguments, those that are not user-provided first; nil: unknown
+	Values      []ValueFacts    `json:"values,omitzero"`      // where the values of the arguments were seen; nil: unknown
+	ValuesCut   bool            `json:"values_cut,omitempty"` // Values or their Identifiers are not all
+}
+
+// ValueFacts is a value of the arguments that has no parts, and where the session
+// saw it before.
+type ValueFacts struct {
+	Pointer string `json:"pointer"` // JSON pointer in the arguments
+	Role    string `json:"role"`    // authority, content, selector, as the tool declares
+	// Origins are person, config, trusted and untrusted. None: the model made
+	// the value.
+	Origins     Origins           `json:"origins"`
+	Short       bool              `json:"short"`                 // so short that many texts have it by accident
+	Identifiers []IdentifierFacts `json:"identifiers,omitempty"` // in a longer text
+}
+
+// Origins are names of origins. Nil is an empty list.
+type Origins []string
+
+// MarshalJSON returns a list.
+func (o Origins) MarshalJSON() ([]byte, error) { return json.Marshal(orEmpty(o)) }
+
+// IdentifierFacts is a part of a text that names somebody or something
+// elsewhere.
+type IdentifierFacts struct {
+	Text    string  `json:"text"`
+	Kind    string  `json:"kind"` // url, email, account
+	Origins Origins `json:"origins"`
 }
 
 // PromptFacts is the prompt that a call of a coding agent follows. The client

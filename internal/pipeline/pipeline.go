@@ -110,6 +110,9 @@ type CounterStore interface {
 	// Given returns a function that reports whether the session was given a
 	// canonical URL or, with resource set, a resource.
 	UserProvided(ctx context.Context) (has func(text string, resource bool) bool, err error)
+	// Values returns where the values of the arguments of a call come from. cut
+	// says that there are more.
+	Values(ctx context.Context, t tool.Tool, args json.RawMessage) (facts []perm.ValueFacts, cut bool, err error)
 }
 
 // Reservation is what Reserve found.

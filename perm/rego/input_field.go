@@ -92,6 +92,10 @@ func callParts() []inputField {
 			func(r *perm.Request) bool { return r.Call.Prompt != nil }),
 		optional(inputField{path: "call.urls", term: (*document).urls, key: urlsKey},
 			func(r *perm.Request) bool { return r.Call.URLs != nil }),
+		optional(inputField{path: "call.values", term: (*document).values, key: valuesKey},
+			func(r *perm.Request) bool { return r.Call.Values != nil }),
+		optional(flag("call.values_cut", func(r *perm.Request) bool { return r.Call.ValuesCut }),
+			func(r *perm.Request) bool { return r.Call.ValuesCut }),
 		{path: "changes", term: (*document).changes},
 	}
 }

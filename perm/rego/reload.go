@@ -76,6 +76,10 @@ func (r *Reloader) Redacts() bool { return r.live.Redacts() }
 // whether they are user-provided.
 func (r *Reloader) ReadsURLs() bool { return r.live.ReadsURLs() }
 
+// ReadsValues reports whether the current policy reads where the values of
+// arguments come from.
+func (r *Reloader) ReadsValues() bool { return r.live.ReadsValues() }
+
 // ReadsOnly is that of Engine.
 func (*Reloader) ReadsOnly() bool { return true }
 

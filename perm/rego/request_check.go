@@ -80,6 +80,16 @@ func (c *requestCheck) call(f *perm.CallFacts) {
 	for i := range f.URLs {
 		c.text(f.URLs[i].URL)
 	}
+	for i := range f.Values {
+		v := &f.Values[i]
+		c.texts(v.Pointer, v.Role)
+		c.texts(v.Origins...)
+		for j := range v.Identifiers {
+			id := &v.Identifiers[j]
+			c.texts(id.Text, id.Kind)
+			c.texts(id.Origins...)
+		}
+	}
 }
 
 func (c *requestCheck) access(a *perm.AccessFacts) {

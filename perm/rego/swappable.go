@@ -41,6 +41,10 @@ func (l *SwappableEngine) Redacts() bool { return l.current.Load().Redacts() }
 // whether they are user-provided.
 func (l *SwappableEngine) ReadsURLs() bool { return l.current.Load().ReadsURLs() }
 
+// ReadsValues reports whether the current policy reads where the values of
+// arguments come from.
+func (l *SwappableEngine) ReadsValues() bool { return l.current.Load().ReadsValues() }
+
 // ReadsOnly is that of Engine.
 func (*SwappableEngine) ReadsOnly() bool { return true }
 

@@ -16,7 +16,7 @@ func KindOf(b Body) Kind { return b.kind() }
 var bodies = func() map[Kind]reflect.Type {
 	types := map[Kind]reflect.Type{}
 	for _, b := range []Body{
-		&Session{}, &Delegated{}, &Revoked{}, &Remembered{}, &Labelled{}, &UserProvided{}, &Begun{}, &Prompted{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Approved{}, &Changed{}, &PostVersions{}, &RevertNote{},
+		&Session{}, &Delegated{}, &Revoked{}, &Remembered{}, &Labelled{}, &Heard{}, &Begun{}, &Prompted{}, &Adopted{}, &Invalid{}, &Denied{}, &Asked{}, &Answered{}, &Held{}, &Dropped{}, &Started{}, &Approved{}, &Changed{}, &PostVersions{}, &RevertNote{},
 		&State{}, &Done{}, &Failed{}, &Unknown{}, &Decided{}, &Verified{}, &Savepoint{}, &Nested{}, &NestEnded{}, &RevertedTo{}, &Reverting{},
 		&Reverted{}, &Committing{}, &Committed{}, &Aborting{}, &Aborted{}, &Erased{}, &RevertedBy{}, &Feedback{}, &Accepted{},
 	} {
@@ -39,7 +39,7 @@ func (*Delegated) kind() Kind    { return KindDelegated }
 func (*Revoked) kind() Kind      { return KindRevoked }
 func (*Remembered) kind() Kind   { return KindRemembered }
 func (*Labelled) kind() Kind     { return KindLabelled }
-func (*UserProvided) kind() Kind { return KindUserProvided }
+func (*Heard) kind() Kind        { return KindHeard }
 func (*Begun) kind() Kind        { return KindBegun }
 func (*Prompted) kind() Kind     { return KindPrompted }
 func (*Adopted) kind() Kind      { return KindAdopted }

@@ -10,7 +10,7 @@ const (
 	KindRevoked      Kind = "revoked"       // a person revoked a grant
 	KindRemembered   Kind = "remembered"    // an approval also covers later calls
 	KindLabelled     Kind = "labelled"      // the policy gave the session labels
-	KindUserProvided Kind = "user_provided" // the user named URLs
+	KindHeard        Kind = "heard"         // a person said something
 	KindBegun        Kind = "begun"         // a transaction began
 	KindPrompted     Kind = "prompted"      // the first words of the prompt that the transaction belongs to
 	KindAdopted      Kind = "adopted"       // an abandoned transaction got a new owner
@@ -50,7 +50,7 @@ const (
 // Kinds lists every kind.
 func Kinds() []Kind {
 	return []Kind{
-		KindSession, KindDelegated, KindRevoked, KindRemembered, KindLabelled, KindUserProvided, KindBegun, KindPrompted, KindAdopted,
+		KindSession, KindDelegated, KindRevoked, KindRemembered, KindLabelled, KindHeard, KindBegun, KindPrompted, KindAdopted,
 		KindInvalid, KindDenied, KindAsked, KindAnswered, KindHeld, KindDropped, KindStarted, KindApproved,
 		KindChanged, KindPostVersions, KindRevertNote, KindState, KindDone, KindFailed, KindUnknown, KindDecided, KindVerified,
 		KindSavepoint, KindNested, KindNestEnded, KindRevertedTo, KindReverting, KindReverted, KindCommitting,

@@ -70,11 +70,17 @@ type Labelled struct {
 	By       CallRef  `json:"by"`                 // the call that caused them; empty: inherited from the delegating session
 }
 
-// UserProvided lists the URLs that the user of a session named, each by two digests:
-// of the whole URL, and of the part that a permission covers. The record does
-// not contain the URLs.
-type UserProvided struct {
-	URLs []string `json:"urls"`
+// Heard is what a person said in a session: the digests of the URLs and of the
+// words. The record does not contain the texts.
+type Heard struct {
+	URLs  []string    `json:"urls,omitempty"` // two digests of each: of the whole URL, and of the part that a permission covers
+	Texts []HeardText `json:"texts,omitempty"`
+}
+
+// HeardText is one text of a person, as digests of 16 bytes.
+type HeardText struct {
+	Words    []byte `json:"words"`              // of its words, in order
+	Accounts []byte `json:"accounts,omitempty"` // of the numbers of accounts that it has in groups
 }
 
 // Feedback is a person's opinion of a call. It does not change the outcome of

@@ -97,7 +97,9 @@ func contentOf(all, one *provenance.Content) *provenance.Content {
 		both := all.With(*one)
 		return &both
 	default:
-		return one
+		whole := *one
+		whole.Fields = nil // the output of a part is not that of the whole
+		return &whole
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"sync"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/origin"
 	"github.com/remit-dev/remit/internal/urlscan"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -21,19 +21,21 @@ import (
 // not user-provided.
 const maxUserURLs = 1 << 14
 
-// UserURLs adds all URLs in the texts, such as a prompt, that the user named.
-// Policies can restrict calls to these URLs. Session.AddUserURLs adds later
-// ones.
-func UserURLs(texts ...string) SessionOption {
-	return func(c *sessionConfig) { c.userURLs = append(c.userURLs, texts...) }
+// Heard notes what a person said, such as a prompt. Policies can restrict calls
+// to the URLs and the values in it. Session.Heard notes later texts.
+func Heard(texts ...string) SessionOption {
+	return func(c *sessionConfig) { c.heard = append(c.heard, texts...) }
 }
 
-// AddUserURLs adds all URLs in the texts that the user named later. The journal
-// keeps only their digests. URLs in the result of a call are added without it.
-// Pass only texts of people: URLs that the model wrote are not user-provided.
-func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
-	body := &record.UserProvided{}
+// Heard notes what a person said later. The journal keeps only digests of its
+// URLs and words. What results of calls contain is known without it. Pass only
+// texts of people, and not what the model wrote or what a person did not read:
+// their values are trusted. The texts of a session can have 65,536 words and
+// 8,192 URLs.
+func (s *Session) Heard(ctx context.Context, texts ...string) error {
+	body := &record.Heard{}
 	named := map[string]bool{}
+	words := 0
 	for _, text := range texts {
 		for url := range urlscan.Read(text) {
 			for _, digest := range s.state.userURLs.digests(url) {
@@ -43,42 +45,41 @@ func (s *Session) AddUserURLs(ctx context.Context, texts ...string) error {
 				}
 			}
 		}
+		if said := s.state.origins.heard(text); len(said.Words) > 0 {
+			body.Texts = append(body.Texts, said)
+			words += len(said.Words) / len(origin.Digest{})
+		}
 	}
 	switch {
-	case len(body.URLs) == 0:
+	case len(body.Texts) == 0 && len(body.URLs) == 0:
 		return nil
 	case len(body.URLs) > maxUserURLs:
 		return fmt.Errorf("the texts name more than the %d URLs that a session can be given: %w", maxUserURLs/2, tool.ErrInvalid)
+	case words > origin.MostSaid:
+		return fmt.Errorf("the texts have more than the %d words that a session can be told: %w", origin.MostSaid, tool.ErrInvalid)
 	}
-	// No barrier: a lost record counts as not user-provided.
+	// No barrier: after a loss nothing counts as said.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id)
 	if err := rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: body}}}); err != nil {
-		return fmt.Errorf("agent: give: %w", err)
+		return fmt.Errorf("agent: heard: %w", err)
 	}
 	return nil
 }
 
-// userURLs holds which URLs a session and its delegations were given. These
-// sessions share the URLs, because they exchange messages. It is a fold of
-// their records: each look reads the records since the last one. So it is the
-// same in every process, and omits erased records. It holds only digests.
+// userURLs holds which URLs a session and its delegations were given. It holds
+// only digests.
 type userURLs struct {
-	journal journal.Journal
-	first   string // session
-
-	mu     sync.Mutex // never held across a wait
-	pos    int64
-	family map[string]bool
-	urls   map[string]string          // whole URLs and resources; the call that gave it, "" for a person
-	own    map[string]bool            // URLs that calls wrote and that were not given: reading them again gives nothing
-	named  map[string]map[string]bool // URLs that a call in flight names; nil: more than the bound
-	full   bool                       // own does not hold all that was written
+	family
+	urls  map[string]string          // whole URLs and resources; the call that gave it, "" for a person
+	own   map[string]bool            // URLs that calls wrote and that were not given: reading them again gives nothing
+	named map[string]map[string]bool // URLs that a call in flight names; nil: more than the bound
+	full  bool                       // own does not hold all that was written
 }
 
 func newUserURLs(j journal.Journal, session string) *userURLs {
 	return &userURLs{
-		journal: j, first: session, family: map[string]bool{session: true},
-		urls: map[string]string{}, own: map[string]bool{}, named: map[string]map[string]bool{},
+		family: newFamily(j, session),
+		urls:   map[string]string{}, own: map[string]bool{}, named: map[string]map[string]bool{},
 	}
 }
 
@@ -96,40 +97,10 @@ func (g *userURLs) digest(what, text string) string {
 // look reads the new records, and returns a function that reports whether a URL
 // or a resource was given.
 func (g *userURLs) look(ctx context.Context) (has func(text string, resource bool) bool, err error) {
-	after, err := g.from(ctx)
-	if err != nil {
+	if err := g.read(ctx, g.record, nil); err != nil {
 		return nil, fmt.Errorf("which URLs the session was given: %w", err)
 	}
-	kinds := []record.Kind{
-		record.KindDelegated, record.KindUserProvided, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
-	}
-	for e, err := range g.journal.Entries(ctx, journal.Query{Kinds: kinds, After: after}) {
-		if err == nil {
-			err = g.note(e)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("which URLs the session was given: %w", err)
-		}
-	}
 	return g.has, nil
-}
-
-// from returns the position up to which the journal was read. Entries older
-// than the session do not belong to it.
-func (g *userURLs) from(ctx context.Context) (after int64, err error) {
-	g.mu.Lock()
-	after = g.pos
-	g.mu.Unlock()
-	if after > 0 {
-		return after, nil
-	}
-	for e, err := range g.journal.Entries(ctx, journal.Query{Session: g.first, Limit: 1}) {
-		if err != nil {
-			return 0, err
-		}
-		after = e.Pos
-	}
-	return after, nil
 }
 
 func (g *userURLs) has(text string, resource bool) bool {
@@ -144,32 +115,10 @@ func (g *userURLs) has(text string, resource bool) bool {
 	return ok
 }
 
-// note processes an entry, once.
-func (g *userURLs) note(e record.Entry) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if e.Pos <= g.pos {
-		return nil
-	}
-	if !g.family[e.Header.Session] || e.Erased != "" {
-		g.pos = e.Pos
-		return nil
-	}
-	rec, err := record.Unseal(e)
-	if err != nil {
-		return err
-	}
-	g.pos = e.Pos
-	g.record(rec.Call, rec.Body)
-	return nil
-}
-
 // record processes one record. The caller holds the lock.
 func (g *userURLs) record(call string, body record.Body) {
 	switch b := body.(type) {
-	case *record.Delegated:
-		g.family[b.To] = true
-	case *record.UserProvided:
+	case *record.Heard:
 		for _, digest := range b.URLs {
 			g.add(digest, "")
 		}

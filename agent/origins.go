@@ -1,0 +1,247 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/origin"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/tool"
+)
+
+// origins holds where the values of a session and its delegations were seen.
+type origins struct {
+	family
+	declared func(record.ToolRef) *shape // what a tool declares of its values; nil: there is no such tool
+	index    *origin.Index
+	tools    map[string]record.ToolRef // of the calls in flight
+	settings map[string]bool           // digests of those that are noted
+}
+
+func newOrigins(j journal.Journal, session string, declared func(record.ToolRef) *shape) *origins {
+	o := &origins{family: newFamily(j, session), declared: declared, tools: map[string]record.ToolRef{}, settings: map[string]bool{}}
+	o.index = origin.New(o.digest)
+	return o
+}
+
+// digest returns what the journal has of a word: a digest that is specific to
+// the family of sessions.
+func (o *origins) digest(token string) (d origin.Digest) {
+	sum := sha256.Sum256([]byte("remit/heard/v1\x00" + o.first + "\x00" + token))
+	copy(d[:], sum[:])
+	return d
+}
+
+// heard returns the record of a text of a person.
+func (o *origins) heard(text string) (said record.HeardText) {
+	for _, token := range origin.Tokens(text) {
+		d := o.digest(token)
+		said.Words = append(said.Words, d[:]...)
+	}
+	for _, account := range origin.Joined(text) {
+		d := o.digest(account)
+		said.Accounts = append(said.Accounts, d[:]...)
+	}
+	return said
+}
+
+func digestsOf(joined []byte) (all []origin.Digest) {
+	for d := range slices.Chunk(joined, len(origin.Digest{})) {
+		all = append(all, origin.Digest(slices.Concat(d, make([]byte, len(origin.Digest{}))))) // a short last one equals no other
+	}
+	return all
+}
+
+// note processes one record. The lock is held.
+func (o *origins) note(call string, body record.Body) {
+	switch b := body.(type) {
+	case *record.Heard:
+		for _, t := range b.Texts {
+			o.index.Said(digestsOf(t.Words), digestsOf(t.Accounts))
+		}
+	case *record.Started:
+		o.started(call, b)
+	case *record.Done:
+		o.done(call, b)
+		o.ended(call)
+	case *record.Failed:
+		o.index.Seen([]byte(b.Why), false) // the model reads it, and a service can have written it
+		o.ended(call)
+	case *record.Unknown:
+		o.ended(call)
+	case *record.Verified:
+		if !b.OK { // its result was not returned
+			o.index.Forget(call)
+		}
+	case *record.Erased:
+		o.index.Forget(call)
+		o.ended(call)
+	}
+}
+
+func (o *origins) ended(call string) {
+	o.index.Ended(call)
+	delete(o.tools, call)
+}
+
+// lost processes a record that was erased: what a call wrote is then unknown.
+func (o *origins) lost(h record.Header) {
+	if h.Kind == record.KindStarted {
+		o.index.Blind()
+	}
+}
+
+func (o *origins) started(call string, b *record.Started) {
+	var values []string
+	// A redacted input does not say what the call was told.
+	known := len(b.Redacted) == 0 || string(canon.Sum("remit/input/v1", b.Input)) == b.InputDigest
+	input, err := canon.Parse(b.Input, canon.DefaultLimits())
+	if known = known && err == nil; known {
+		for leaf := range origin.Leaves(input, nothing) {
+			values = append(values, leaf.Text)
+		}
+	}
+	o.tools[call] = b.Tool
+	o.index.Begun(call, b.Class != effect.Pure, values, known)
+}
+
+func nothing(string) bool { return false }
+
+// done notes the values of a delivered result.
+func (o *origins) done(call string, b *record.Done) {
+	output := []byte(b.Output)
+	if b.Delivered != nil {
+		output = b.Delivered
+	}
+	if b.Undelivered != "" {
+		return
+	}
+	declared := o.declared(o.tools[call])
+	var r tool.Result
+	if declared == nil || !declared.trusts || canon.Decode(output, &r) != nil {
+		o.index.Seen(output, true)
+		return
+	}
+	var trusted []string
+	value := func(text string, is bool) {
+		if is {
+			trusted = append(trusted, text)
+		} else {
+			o.index.Seen([]byte(text), false)
+		}
+	}
+	if v, err := canon.Parse(r.JSON, canon.DefaultLimits()); err == nil {
+		for leaf := range origin.Leaves(v, nothing) {
+			value(leaf.Text, declared.trusted(leaf))
+		}
+	}
+	for _, s := range r.Sources {
+		value(s.Title, declared.whole)
+		value(s.URL, declared.whole)
+	}
+	texts := [][]byte{[]byte(r.Text)}
+	for _, p := range r.Parts {
+		if strings.HasPrefix(p.MediaType, "text/") {
+			texts = append(texts, p.Data)
+		}
+	}
+	for _, text := range texts {
+		if declared.whole {
+			trusted = append(trusted, string(text))
+		} else { // it shows the same values once more
+			o.index.SeenExcept(text, false, trusted)
+		}
+	}
+	o.index.Returned(call, trusted)
+}
+
+// Bounds of what a policy sees of the values of one call.
+const (
+	mostValues      = 256
+	mostIdentifiers = 256 // of all values together
+)
+
+// look reads the new records, and returns the facts of the values of a call.
+// Those without a trusted origin are first if there are too many, and cut says
+// so.
+func (o *origins) look(ctx context.Context, t tool.Tool, args json.RawMessage) (facts []perm.ValueFacts, cut bool, err error) {
+	if err := o.read(ctx, o.note, o.lost); err != nil {
+		return nil, false, fmt.Errorf("where the values of the arguments come from: %w", err)
+	}
+	input, err := canon.Parse(args, canon.DefaultLimits())
+	if err != nil {
+		return nil, false, err
+	}
+	declared := o.declared(record.ToolRef{Name: t.Name(), Digest: t.Digest()})
+	if declared == nil {
+		declared = &shape{}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.configured(t)
+	facts = []perm.ValueFacts{}
+	var known []perm.ValueFacts
+	identifiers := 0
+	for leaf := range origin.Leaves(input, func(name string) bool { return declared.names[name] }) {
+		one, from := o.value(leaf, declared)
+		if identifiers += len(one.Identifiers); identifiers > mostIdentifiers {
+			one.Identifiers, cut = nil, true
+		}
+		if from.Known() {
+			known = append(known, one)
+		} else if facts = append(facts, one); len(facts) > mostValues {
+			break
+		}
+	}
+	if all := len(facts) + len(known); all > mostValues {
+		cut = true
+	}
+	facts = append(facts, known...)
+	return facts[:min(len(facts), mostValues)], cut, nil
+}
+
+// configured notes the settings of a tool.
+func (o *origins) configured(t tool.Tool) {
+	digest := t.SettingsDigest()
+	if digest == "" || o.settings[digest] {
+		return
+	}
+	o.settings[digest] = true
+	settings, err := canon.Parse(t.Settings().OrEmpty(), canon.DefaultLimits())
+	if err != nil {
+		return
+	}
+	for leaf := range origin.Leaves(settings, func(string) bool { return true }) {
+		o.index.Configured(leaf.Text)
+	}
+}
+
+// value returns the facts of one value.
+func (o *origins) value(leaf origin.Leaf, declared *shape) (perm.ValueFacts, origin.Origins) {
+	role, is := declared.roles.Find(leaf.Pointer)
+	if !is {
+		role = provenance.Authority
+	}
+	from := o.index.Look(leaf.Text)
+	one := perm.ValueFacts{Pointer: leaf.Pointer, Role: string(role), Origins: from.Names(), Short: origin.Short(leaf.Text)}
+	for _, id := range origin.Identifiers(leaf.Text) {
+		if id.Text != leaf.Text || role != provenance.Authority {
+			one.Identifiers = append(one.Identifiers, perm.IdentifierFacts{Text: id.Text, Kind: id.Kind, Origins: o.index.Look(id.Text).Names()})
+		}
+	}
+	return one, from
+}
+
+// Values returns where the values of the arguments of a call come from.
+func (c *txnFacts) Values(ctx context.Context, t tool.Tool, args json.RawMessage) ([]perm.ValueFacts, bool, error) {
+	return c.session.state.origins.look(ctx, t, args)
+}
