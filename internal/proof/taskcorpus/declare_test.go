@@ -13,20 +13,11 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// role says what an argument does. Without one, an argument carries authority:
-// who, where, which, how much.
-type role string
-
-const (
-	payload  role = "content"  // text of a message, a note, the time of an entry
-	selector role = "selector" // chooses what is read, and changes nothing
-)
-
 // declaration is what a tool declares about its values. The keys are JSON
 // pointers, with "*" for each element. A field that is not named has the trust of
 // the whole result.
 type declaration struct {
-	roles  map[string]role
+	roles  provenance.Roles
 	fields map[string]provenance.Trust
 }
 
@@ -85,7 +76,7 @@ func define[In, Out any](h *host, name, description string, s shape, run func(*s
 	opts := []tool.Option{tool.Effect(s.class), func(spec *tool.Spec) {
 		spec.Destination, spec.OutputContent, spec.AccessFor = s.to, &s.content, s.exact
 		spec.Hints = tool.Hints{Risk: s.risk, Idempotent: s.same, Concurrent: s.class == effect.Pure}
-		d.declare(spec)
+		spec.OutputContent.Fields, spec.Roles = d.fields, d.roles
 	}}
 	if len(undo) > 0 {
 		opts = append(opts, tool.RevertWith("1", func(_ context.Context, rc tool.RevertContext) error {
@@ -105,10 +96,6 @@ func define[In, Out any](h *host, name, description string, s shape, run func(*s
 	h.tools, h.declared[name] = append(h.tools, made), d
 }
 
-// declare moves the declaration into the Spec. The API for roles of arguments
-// and trust of fields is not there yet.
-func (d declaration) declare(*tool.Spec) {}
-
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -116,9 +103,9 @@ func must(err error) {
 }
 
 // rolesOf returns the roles of the arguments in a type, by their JSON pointers.
-func rolesOf(t reflect.Type, at string) map[string]role {
-	found := map[string]role{}
-	walkTags(t, at, "role", func(pointer, tag string) { found[pointer] = role(tag) })
+func rolesOf(t reflect.Type, at string) provenance.Roles {
+	found := provenance.Roles{}
+	walkTags(t, at, "role", func(pointer, tag string) { found[pointer] = provenance.Role(tag) })
 	return found
 }
 

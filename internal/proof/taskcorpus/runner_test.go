@@ -28,12 +28,20 @@ const allowAll = "allow-all"
 
 var allows = fstest.MapFS{"allow.rego": {Data: []byte("package remit\n\nallow contains \"everything\" if true\n")}}
 
+// everything is the policy that allows everything.
+type everything struct{}
+
+func (everything) Decide(context.Context, perm.Request) (perm.Decision, error) {
+	return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "everything"}}}), nil
+}
+
+// ReadsValues tells the runtime that the origins of values are not needed.
+func (everything) ReadsValues() bool { return false }
+
 // engineOf returns the engine of a policy: names of packs, joined by +.
 func engineOf(policy string) (perm.Engine, error) {
 	if policy == allowAll {
-		return perm.EngineFunc(func(context.Context, perm.Request) (perm.Decision, error) {
-			return perm.NewDecision(perm.Allow, perm.Details{Reasons: []perm.Reason{{Text: "everything"}}}), nil
-		}), nil
+		return everything{}, nil
 	}
 	sources := []rego.Source{{FS: allows}}
 	for name := range strings.SplitSeq(policy, "+") {
@@ -58,13 +66,19 @@ func newRunner(t *testing.T, policy string) *runner {
 	t.Helper()
 	engine, err := engineOf(policy)
 	require.NoError(t, err)
-	r := &runner{host: newHost(), strict: policy == allowAll}
-	r.runtime, err = agent.New(
-		agent.Tools(r.host.tools...), agent.Policy(engine), agent.Log(slog.New(slog.DiscardHandler)),
-		agent.Approver(ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) { return r.current.answer(), nil })),
-	)
+	r := startRunner(t, engine)
+	r.strict = policy == allowAll
+	return r
+}
+
+func startRunner(t *testing.T, engine perm.Engine) *runner {
+	t.Helper()
+	r := &runner{host: newHost()}
+	approver := ctxperm.ApproverFunc(func(context.Context, ctxperm.ApprovalRequest) (ctxperm.Answer, error) { return r.current.answer(), nil })
+	rt, err := agent.New(agent.Tools(r.host.tools...), agent.Policy(engine), agent.Log(slog.New(slog.DiscardHandler)), agent.Approver(approver))
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.runtime.Close()) })
+	t.Cleanup(func() { require.NoError(t, rt.Close()) })
+	r.runtime = rt
 	return r
 }
 
@@ -117,7 +131,7 @@ func (r *runner) play(t *testing.T, task task, hostile *attack, end ending) outc
 	if hostile != nil {
 		hostile.in(r.host.now, hostile.text)
 	}
-	s, err := r.runtime.Session(ctx, perm.Principal{ID: "agent"}, words(task.says))
+	s, err := r.runtime.Session(ctx, perm.Principal{ID: "agent"}, agent.Heard(task.says))
 	require.NoError(t, err)
 	tx, err := s.Begin(ctx)
 	require.NoError(t, err)
@@ -131,9 +145,6 @@ func (r *runner) play(t *testing.T, task task, hostile *attack, end ending) outc
 	}
 	return got
 }
-
-// words are the words of the person. agent.Heard replaces this option.
-func words(says string) agent.SessionOption { return agent.UserURLs(says) }
 
 func (r *runner) script(t *testing.T, task task, hostile *attack) {
 	for i, honest := range task.does {

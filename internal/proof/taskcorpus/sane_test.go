@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 )
 
@@ -115,7 +116,7 @@ func TestDeclarations(t *testing.T) {
 			require.True(t, declares(spec.Output, pointer), "%s: no field %s", made.Name(), pointer)
 		}
 	}
-	require.Equal(t, map[string]role{"/subject": payload, "/body": payload}, h.declared["send_mail"].roles)
+	require.Equal(t, provenance.Roles{"/subject": provenance.Payload, "/body": provenance.Payload}, h.declared["send_mail"].roles)
 	require.Equal(t, "trusted", string(h.declared["list_mail"].fields["/messages/*/id"]))
 	require.NotContains(t, h.declared["list_mail"].fields, "/messages/*/from")
 }
