@@ -35,6 +35,8 @@ func (l originLog) of(tool, pointer string) string {
 // TestOrigins checks that the declarations of the tools and the words of the person
 // reach a policy: roles of arguments, trust of fields, and what was heard.
 func TestOrigins(t *testing.T) {
+	seen := originLog{}
+	r := startRunner(t, seen)
 	for name, tt := range map[string]struct {
 		task          string
 		attack        int // 0: none
@@ -52,8 +54,7 @@ func TestOrigins(t *testing.T) {
 		"an ID that chooses what is read":      {"mail/01", 0, "read_mail", "/id", "selector trusted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen := originLog{}
-			r := startRunner(t, seen)
+			clear(seen)
 			all := allTasks()
 			task := all[slices.IndexFunc(all, func(one task) bool { return one.name() == tt.task })]
 			var hostile *attack
@@ -67,5 +68,5 @@ func TestOrigins(t *testing.T) {
 			require.Equal(t, tt.want, seen.of(tt.tool, tt.pointer))
 		})
 	}
-	require.Equal(t, provenance.Trusted, newHost().declared["read_mail"].fields["/attachments/*/id"])
+	require.Equal(t, provenance.Trusted, r.host.declared["read_mail"].fields["/attachments/*/id"])
 }

@@ -39,7 +39,7 @@ func policyNames() []string {
 // REMIT_LONG the first of each half of each domain.
 func chosen() []task {
 	return slices.DeleteFunc(allTasks(), func(t task) bool {
-		return *halfFlag != "" && *halfFlag != t.half() || !long() && t.number > 2
+		return *halfFlag != "" && *halfFlag != t.half() || !long() && !brief(t)
 	})
 }
 
