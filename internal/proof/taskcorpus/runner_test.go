@@ -3,6 +3,7 @@ package taskcorpus_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -257,7 +258,7 @@ func (r *runner) finish(t *testing.T, end ending) {
 		return
 	}
 	_, err := run.tx.Revert(ctx, revert.Options{})
-	if err != nil && !strings.Contains(err.Error(), agent.ErrPartialRevert.Error()) {
+	if err != nil && !errors.Is(err, agent.ErrPartialRevert) && !errors.Is(err, agent.ErrTxnEnded) {
 		require.NoError(t, err)
 	}
 }
