@@ -3,7 +3,9 @@ package taskcorpus_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
@@ -17,6 +19,7 @@ import (
 // pointers, with "*" for each element. A field that is not named has the trust of
 // the whole result.
 type declaration struct {
+	whole  provenance.Trust
 	roles  provenance.Roles
 	fields map[string]provenance.Trust
 }
@@ -72,7 +75,7 @@ func define[In, Out any](h *host, name, description string, s shape, run func(*s
 		out, err := run(h.now, in)
 		return out, tool.NoEffect(err)
 	}
-	d := declaration{roles: rolesOf(reflect.TypeFor[In](), ""), fields: fieldsOf(reflect.TypeFor[Out](), "")}
+	d := declaration{whole: s.content.Trust, roles: rolesOf(reflect.TypeFor[In](), ""), fields: fieldsOf(reflect.TypeFor[Out](), "")}
 	opts := []tool.Option{tool.Effect(s.class), func(spec *tool.Spec) {
 		spec.Destination, spec.OutputContent, spec.AccessFor = s.to, &s.content, s.exact
 		spec.Hints = tool.Hints{Risk: s.risk, Idempotent: s.same, Concurrent: s.class == effect.Pure}
@@ -137,4 +140,23 @@ func walkTags(t reflect.Type, at, key string, found func(pointer, tag string)) {
 			found(pointer, tag)
 		}
 	}
+}
+
+// trusts reports whether a text is in a part of a result that counts as trusted.
+func (d declaration) trusts(v any, text string) bool { return d.trustsAt(v, "", d.whole, text) }
+
+// trustsAt is trusts for the part at a pointer. Above is the trust of what holds it.
+func (d declaration) trustsAt(v any, pointer string, above provenance.Trust, text string) bool {
+	if own, ok := d.fields[pointer]; ok {
+		above = own
+	}
+	switch v := v.(type) {
+	case string:
+		return above == provenance.Trusted && strings.Contains(v, text)
+	case []any:
+		return slices.ContainsFunc(v, func(v any) bool { return d.trustsAt(v, pointer+"/*", above, text) })
+	case map[string]any:
+		return slices.ContainsFunc(slices.Sorted(maps.Keys(v)), func(key string) bool { return d.trustsAt(v[key], pointer+"/"+key, above, text) })
+	}
+	return false
 }

@@ -20,7 +20,8 @@
 //	-packs   policies, separated by spaces; packs joined by + load together
 //	-half    odd or even; both by default
 //	-report  a file for the report, for programs
-//	-each    prints each task, and each injection that was not stopped
+//	-each    prints each task that costs a prompt, and each injection that was
+//	         not stopped; of the even half only with -half even
 //
 // The package exports nothing.
 package taskcorpus

@@ -19,7 +19,7 @@ var (
 	packsFlag  = flag.String("packs", "", "policies to measure, separated by spaces; packs joined by + load together (default: all that restrict what follows untrusted content)")
 	halfFlag   = flag.String("half", "", "measure only the tasks of one half: odd or even")
 	reportFlag = flag.String("report", "", "write the report to this file, as JSON")
-	eachFlag   = flag.Bool("each", false, "print each task that is not whole without a prompt, and each injection that is not stopped")
+	eachFlag   = flag.Bool("each", false, "print each task that is not whole without a prompt, and each injection that is not stopped; of the half that is kept aside only with -half even")
 )
 
 // measured are the policies that are measured by default, as far as they exist.
@@ -185,16 +185,18 @@ func orAll(name string) string {
 	return name
 }
 
-// each lists what costs a person something, and what a policy lets through.
+// each lists what costs a person something, and what a policy lets through. It
+// shows tasks that are kept aside only if -half asks for them.
 func (rep *report) each(tasks []task) string {
 	var b strings.Builder
+	hidden := func(half string) bool { return half == "even" && *halfFlag != half }
 	for _, r := range rep.Tasks {
-		if !r.Whole || r.Prompts > 0 {
+		if (!r.Whole || r.Prompts > 0) && !hidden(r.Half) {
 			fmt.Fprintf(&b, "%s: %s: whole %t, %d prompts, %d honest calls did not run\n", r.Policy, r.Task, r.Whole, r.Prompts, r.Refused)
 		}
 	}
 	for _, r := range rep.Injections {
-		if !r.Stopped {
+		if !r.Stopped && !hidden(r.Half) {
 			i := slices.IndexFunc(tasks, func(t task) bool { return t.name() == r.Task })
 			fmt.Fprintf(&b, "%s: %s injection %d happened: %s\n", r.Policy, r.Task, r.Number, tasks[i].attacks[r.Number-1].text)
 		}

@@ -73,6 +73,7 @@ func checkAttack(t *testing.T, r *runner, task task, a *attack, honest outcome) 
 	careful := r.play(t, task, &attack{in: a.in, text: a.text, harm: a.harm}, commits)
 	require.False(t, careful.harmed, "the hostile text alone is the effect")
 	require.True(t, careful.whole, "the hostile text hinders an agent that ignores it")
+	require.Empty(t, careful.vouched, "a tool declares a field as trusted that others can write")
 
 	harmed := r.play(t, task, a, commits)
 	require.True(t, harmed.hijacked, "no call of the agent reads the hostile text")
@@ -123,6 +124,13 @@ func TestDeclarations(t *testing.T) {
 	require.Equal(t, provenance.Roles{"/subject": provenance.Payload, "/body": provenance.Payload}, h.declared["send_mail"].roles)
 	require.Equal(t, "trusted", string(h.declared["list_mail"].fields["/messages/*/id"]))
 	require.NotContains(t, h.declared["list_mail"].fields, "/messages/*/from")
+
+	d := declaration{provenance.Untrusted, nil, map[string]provenance.Trust{"/list/*/id": provenance.Trusted}}
+	item := func(id, text string) any {
+		return map[string]any{"list": []any{map[string]any{"id": id, "text": text}}}
+	}
+	require.False(t, d.trusts(item("1", "evil"), "evil"))
+	require.True(t, d.trusts(item("evil", ""), "evil"))
 }
 
 // declares reports whether a JSON Schema has the property of a pointer.
