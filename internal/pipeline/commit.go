@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -69,8 +70,25 @@ func (l *Pipeline) DecideCommit(ctx context.Context, t *revert.Txn, preview func
 	if same {
 		return prior.Decided, nil
 	}
-	body.Expires, body.Processes = l.p.Host.Now().Add(l.p.Limits.ApprovalTimeout).UTC(), l.processChains(permitted{})
+	body.Expires, body.Processes = l.p.Host.Now().Add(l.p.Limits.ApprovalTimeout).UTC(), l.commitProcesses(t)
 	return body, nil
+}
+
+// commitProcesses returns the processes that asked about the commit, now and
+// before: a person who commits again asks next.
+func (l *Pipeline) commitProcesses(t *revert.Txn) (all []json.RawMessage) {
+	for _, d := range t.Commits {
+		if d.Decided != nil {
+			for _, p := range d.Decided.Processes {
+				all = addProcess(all, p)
+			}
+		}
+	}
+	own := l.p.ProcessChain
+	if own == nil {
+		own = host.ProcessChain(l.p.Host)
+	}
+	return addProcess(all, own)
 }
 
 // ReportCommit reports a commit that waits to the listener, once its record is
