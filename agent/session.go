@@ -101,8 +101,9 @@ func (s *Session) CheckValid(ctx context.Context) error {
 // fn returns an error or panics. If the error is tool.ErrPending, it leaves the
 // transaction open for Runtime.ResumeTxn. If a held call could not be released,
 // Update reverts, unless another call was released: then it leaves the
-// transaction open too, with ErrNotReleased. It returns the transaction's ID in
-// each case. The error joins that of fn with that of the revert, which is
+// transaction open too, with ErrNotReleased. If the policy asks about the commit
+// or cannot decide it, Update leaves the transaction open with a *CommitError; a
+// denied one is reverted. It returns the transaction's ID in each case. The error joins that of fn with that of the revert, which is
 // ErrPartialRevert if something could not be reverted. A call that failed does
 // not revert the others: fn decides by what it returns. A panic continues after
 // the revert. The end of the transaction does not depend on ctx: if ctx is
@@ -140,6 +141,10 @@ func (tx *Txn) manage(ctx context.Context, fn func(tx *Txn) error) (id string, e
 		return tx.ID(), errors.Join(err, back)
 	}
 	err = tx.commit(ending)
+	if gate := (*CommitError)(nil); errors.As(err, &gate) {
+		tx.managed = gate.ended() // otherwise it stays open: nobody refused it
+		return tx.ID(), err
+	}
 	if errors.Is(err, ErrNotReleased) && tx.outbox.sent {
 		tx.managed = false // a released call cannot be unsent, so a person decides
 		return tx.ID(), err

@@ -85,21 +85,22 @@ func (one *session) promptEnds(ctx context.Context) error {
 		}
 	}
 	one.mu.Unlock()
+	before := one.space.commitWaiting(ctx)
 	switch {
 	case tx == nil:
-		return nil
+		return before
 	case len(runOn) == 0:
-		return tx.Commit(context.WithoutCancel(ctx))
+		return errors.Join(before, one.space.commit(ctx, tx))
 	}
 	one.server.pending.Go(func() { // commits once they have ended
 		for _, c := range runOn {
 			<-c.done
 		}
-		if err := tx.Commit(context.WithoutCancel(ctx)); err != nil {
+		if err := one.space.commit(ctx, tx); err != nil {
 			one.server.tell(err)
 		}
 	})
-	return nil
+	return before
 }
 
 // sessionEnds ends the prompt and the sandboxed commands that run.
@@ -188,7 +189,7 @@ func (one *session) pause(ctx context.Context) {
 	}
 	one.txn = nil
 	one.mu.Unlock()
-	if err := tx.Commit(context.WithoutCancel(ctx)); err != nil {
+	if err := one.space.commit(ctx, tx); err != nil {
 		one.server.tell(err)
 	}
 }
@@ -357,7 +358,11 @@ func (one *session) run(ctx context.Context, tx *agent.Txn, c *call, name, resum
 		own := tx != one.txn // a command that asked after its run waits in that of the prompt
 		one.mu.Unlock()
 		if own {
-			err = errors.Join(err, tx.Commit(context.WithoutCancel(ctx)))
+			ended := one.space.commit(ctx, tx)
+			if gate := (*agent.CommitError)(nil); errors.As(ended, &gate) {
+				out = gate.Outcome(out)
+			}
+			err = errors.Join(err, ended)
 		}
 	}
 	return out, err

@@ -146,6 +146,12 @@ func (e *Engine) Redacts() bool {
 	return e != nil && e.rules != nil && slices.ContainsFunc(e.rules.places, func(p place) bool { return p.set == setRedact })
 }
 
+// DecidesCommits reports whether the policy has rules about commits. If not, the
+// runtime commits without a decision.
+func (e *Engine) DecidesCommits() bool {
+	return e != nil && e.rules != nil && slices.ContainsFunc(e.rules.places, func(p place) bool { return ofCommits(p.set) })
+}
+
 // ReadsURLs reports whether the policy reads the URLs of a call, or whether
 // they are user-provided. If not, the runtime does not search for URLs.
 func (e *Engine) ReadsURLs() bool { return e != nil && e.urls }
@@ -275,7 +281,7 @@ func (m *modules) ruleset(data map[string]any, list []inputField) (*ruleset, err
 		return nil, err
 	}
 	r.number(m.names)
-	for _, purpose := range []perm.Purpose{perm.PurposeRun, perm.PurposeVerify, perm.PurposeList} {
+	for _, purpose := range []perm.Purpose{perm.PurposeRun, perm.PurposeVerify, perm.PurposeList, perm.PurposeCommit} {
 		if r.queries[purpose], err = r.prepare(purpose, list); err != nil {
 			return nil, err
 		}

@@ -51,6 +51,12 @@ func contextParts() []inputField {
 		text("txn.id", func(r *perm.Request) string { return r.Txn.ID }),
 		passing(number("txn.calls", func(r *perm.Request) int { return r.Txn.Calls })),
 		number("txn.depth", func(r *perm.Request) int { return r.Txn.Depth }),
+		optional(inputField{path: "txn.effects", term: (*document).effects},
+			func(r *perm.Request) bool { return r.Txn.Effects != nil }),
+		optional(flag("txn.effects_cut", func(r *perm.Request) bool { return r.Txn.EffectsCut }),
+			func(r *perm.Request) bool { return r.Txn.EffectsCut }),
+		optional(inputField{path: "txn.totals", term: (*document).totals},
+			func(r *perm.Request) bool { return r.Txn.Totals != nil }),
 		text("purpose", func(r *perm.Request) string { return string(r.Purpose) }),
 		{path: "time", term: (*document).time},
 	}
@@ -221,11 +227,13 @@ func optional(p inputField, there func(*perm.Request) bool) inputField {
 		}
 		return term(d, r)
 	}
-	p.key = func(r *perm.Request, to []byte) []byte {
-		if !there(r) {
-			return append(to, 0)
+	if key != nil {
+		p.key = func(r *perm.Request, to []byte) []byte {
+			if !there(r) {
+				return append(to, 0)
+			}
+			return key(r, append(to, 1))
 		}
-		return key(r, append(to, 1))
 	}
 	if text != nil {
 		p.text = func(r *perm.Request) (string, bool) {

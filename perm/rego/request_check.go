@@ -25,6 +25,7 @@ type requestCheck struct{ err error }
 func check(p *plan, r *perm.Request) error {
 	var c requestCheck
 	c.context(r)
+	c.effects(r.Txn.Effects)
 	c.tool(&r.Tool)
 	c.call(&r.Call)
 	c.json(scriptOf(r))

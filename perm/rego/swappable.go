@@ -37,6 +37,9 @@ func (l *SwappableEngine) Ensures() bool { return l.current.Load().Ensures() }
 // Redacts reports whether the current policy redacts anything.
 func (l *SwappableEngine) Redacts() bool { return l.current.Load().Redacts() }
 
+// DecidesCommits reports whether the current policy has rules about commits.
+func (l *SwappableEngine) DecidesCommits() bool { return l.current.Load().DecidesCommits() }
+
 // ReadsURLs reports whether the current policy reads the URLs of a call, or
 // whether they are user-provided.
 func (l *SwappableEngine) ReadsURLs() bool { return l.current.Load().ReadsURLs() }

@@ -11,6 +11,19 @@ import (
 // CheckApprover rejects approvals if an agent can control the command, unless the
 // settings permit that. It asks for the passphrase if there is one.
 func CheckApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error {
+	var askers [][]json.RawMessage
+	for _, c := range calls {
+		var of []json.RawMessage
+		if c.Asked != nil {
+			of = c.Asked.Processes
+		}
+		askers = append(askers, of)
+	}
+	return CheckAskers(a, p, askers...)
+}
+
+// CheckAskers is CheckApprover for the processes of each approval request.
+func CheckAskers(a *cli.App, p *state.Workspace, requests ...[]json.RawMessage) error {
 	s, err := ReadSettings(p.StateDir)
 	if err != nil {
 		return err
@@ -19,11 +32,7 @@ func CheckApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error 
 	if a.Caller != nil {
 		who = a.Caller()
 	}
-	for _, c := range calls {
-		var askers []json.RawMessage
-		if c.Asked != nil {
-			askers = c.Asked.Processes
-		}
+	for _, askers := range requests {
 		if s.allowed(askers) {
 			continue
 		}
@@ -31,7 +40,7 @@ func CheckApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error 
 			return approverProblem(p, err)
 		}
 	}
-	if len(calls) == 0 && !s.Unattended && who.Terminal != nil {
+	if len(requests) == 0 && !s.Unattended && who.Terminal != nil {
 		return approverProblem(p, who.Terminal)
 	}
 	if s.Passphrase == nil {

@@ -25,13 +25,13 @@ func PendingCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON, watch bool
 	cmd := &cobra.Command{
-		Use: "pending [CALL]", Short: "List the calls that wait for approval",
+		Use: "pending [CALL | TXN]", Short: "List the calls and commits that wait for approval",
 		Long: "Lists the calls that wait for a person: who asks, for what and since when. For a call of a file tool, it shows the\n" +
 			"difference that the call makes to the current files. With CALL, the ID of a call or the first characters of it, the\n" +
-			"command shows one call with its whole difference. --watch continues until you interrupt it, and reports each call that\n" +
-			"begins or ends to wait.\n\n" +
+			"command shows one call with its whole difference. With TXN, it shows a commit that waits, with what the transaction did.\n" +
+			"--watch continues until you interrupt it, and reports each call that begins or ends to wait.\n\n" +
 			"Exit codes: 0 with or without pending calls; 1 the journal cannot be read; 2 usage.",
-		Args: cli.WantIDs(0, 1, "at most one id of a call"),
+		Args: cli.WantIDs(0, 1, "at most one id of a call or a transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if watch && len(args) > 0 {
 				return cli.UsageProblem("--watch tells of all calls: leave the id out")
@@ -56,6 +56,9 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 		return watchPending(ctx, a, p, j, asJSON)
 	}
 	most := approval.ListedLines
+	if isTxn(id) {
+		return showCommit(ctx, a, p, j, id, asJSON)
+	}
 	if id != "" {
 		if id, err = pendingID(ctx, j, id); err != nil {
 			return err
@@ -72,10 +75,26 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 	if err := writeAll(ctx, a, p, j, all, most, asJSON); err != nil {
 		return errors.Join(err, damage)
 	}
-	if len(all) == 0 && damage == nil && !asJSON {
+	var commits []approval.PendingCommit
+	if id == "" && damage == nil { // otherwise the same damage
+		if commits, damage = approval.FindPendingCommits(ctx, j); damage == nil {
+			damage = writeCommits(ctx, a, p, commits, most, asJSON, len(all) > 0)
+		}
+	}
+	if len(all)+len(commits) == 0 && damage == nil && !asJSON {
 		_, _ = fmt.Fprintln(a.Out, "no call waits for approval")
 	}
 	return damage
+}
+
+// showCommit writes one commit that waits.
+func showCommit(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, txn string, asJSON bool) error {
+	all, damage := approval.FindPendingCommits(ctx, j)
+	all = slices.DeleteFunc(all, func(w approval.PendingCommit) bool { return w.Txn.ID != txn })
+	if len(all) == 0 && damage == nil {
+		return &cli.Problem{Code: cli.ExitUsage, What: "the commit of transaction " + txn + " does not wait", Fix: p.Hint("log", "--txn", txn) + " tells how it stands"}
+	}
+	return errors.Join(writeCommits(ctx, a, p, all, approval.ShownLines, asJSON, false), damage)
 }
 
 // writeAll writes pending calls.

@@ -67,7 +67,16 @@ func (x *execution) commit(ctx context.Context, tx *agent.Txn, o tool.Outcome) (
 	if released := tx.Released(); len(released) > 0 {
 		o = released[0]
 	}
-	if errors.Is(err, agent.ErrNotReleased) && !o.Status.OK() {
+	var gate *agent.CommitError
+	switch {
+	case errors.As(err, &gate) && errors.Is(err, tool.ErrDenied):
+		return gate.Outcome(o), nil
+	case errors.As(err, &gate) && errors.Is(err, tool.ErrPending):
+		return o, &cli.Problem{
+			Code: cli.ExitPending, What: "the command ran, and its commit waits for approval", Why: gate.Why,
+			Fix: x.flags.Hint("pending", tx.ID()) + " shows what it did, and how to approve it; then " + x.flags.CommitHint(tx.ID()),
+		}
+	case errors.Is(err, agent.ErrNotReleased) && !o.Status.OK():
 		err = nil // the outcome says it
 	}
 	return o, err

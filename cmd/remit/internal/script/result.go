@@ -67,6 +67,15 @@ type Summary struct {
 	NotRun *notRun `json:"not_run,omitempty"` // lines that did not run because a call stopped the script
 
 	Committing bool `json:"committing,omitempty"` // an open transaction whose commit began and stopped
+
+	Commit *commitState `json:"commit,omitempty"` // the policy did not let the transaction commit
+}
+
+// commitState says why the policy did not let a transaction commit.
+type commitState struct {
+	State   string `json:"state"`             // waits, denied, undecided
+	Why     string `json:"why"`               // the reasons
+	Request string `json:"request,omitempty"` // digest that an approval names
 }
 
 // notRun is the rest of a script after the line that stopped it.

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -111,6 +112,10 @@ func (t textWriter) end(s Summary) {
 		t.openItems(results(s.NotReverted))
 	}
 	t.notRun(s)
+	if s.Commit != nil {
+		what := map[string]string{"waits": t.paint.Doubt("the commit waits for approval: "), "denied": t.paint.Bad("the commit was denied: ")}[s.Commit.State]
+		_, _ = fmt.Fprintln(t.w, cmp.Or(what, t.paint.Bad("the policy could not decide about the commit: "))+cli.Printable(s.Commit.Why))
+	}
 	t.goesOn(s)
 	*t.left = false
 }
@@ -129,6 +134,9 @@ func (t textWriter) goesOn(s Summary) {
 	}
 	say("revert it: " + t.where.Hint("revert", s.Txn))
 	switch {
+	case over && s.Commit != nil && s.Commit.State == "waits":
+		say("look at it and approve it: " + t.where.Hint("pending", s.Txn))
+		say("once it is answered: " + t.commit(s.Txn))
 	case over && s.Committing:
 		say("its commit has begun; go on with it: " + t.commit(s.Txn))
 	case over:
