@@ -20,8 +20,8 @@ func TestTasks(t *testing.T) {
 	r := newRunner(t, allowAll)
 	counts := map[string]int{}
 	for _, task := range allTasks() {
+		counts[task.domain+" "+task.half()]++
 		t.Run(task.name(), func(t *testing.T) {
-			counts[task.domain+" "+task.half()]++
 			require.Len(t, task.attacks, 5)
 			require.NotEmpty(t, task.says)
 			require.False(t, task.whole(newServices()), "the request is fulfilled before any call")
