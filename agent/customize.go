@@ -93,7 +93,7 @@ func (rt *Runtime) cutOf(t tool.Tool, newest bool) ToolCustomizer {
 func (s *Session) customize(t tool.Tool, cut ToolCustomizer) tool.Tool {
 	labels, requires := s.state.counters.raised()
 	client := s.client
-	made, err := cutFrom(t, cut, s.Principal(), perm.SessionFacts{ID: s.id, Labels: labels, Requires: requires, Client: &client})
+	made, err := cutFrom(t, cut, s.Principal(), perm.SessionFacts{ID: s.id, Labels: labels, Requires: requires, Client: &client, Data: slices.Clone(s.data)})
 	if err != nil {
 		return internals.WithoutSettings(t, "it could not be made for this session: "+err.Error())
 	}

@@ -27,6 +27,7 @@ type sessionConfig struct {
 	wrong   error
 	limits  tool.Limits
 	client  *perm.ClientFacts
+	data    []any // of each option Data
 	heard   []string
 }
 
@@ -62,8 +63,8 @@ func MaxUses(n int) SessionOption {
 
 // checkResumed returns an error for options that a resumed session cannot take.
 func (c *sessionConfig) checkResumed() error {
-	if c.wrong == nil && (c.limited || len(c.except) > 0 || !c.expires.IsZero() || c.uses > 0 || c.client != nil) {
-		return fmt.Errorf("a resumed session keeps its grant and its client profile; valid are ClaimTimeout and Heard: %w", tool.ErrInvalid)
+	if c.wrong == nil && (c.limited || len(c.except) > 0 || !c.expires.IsZero() || c.uses > 0 || c.client != nil || len(c.data) > 0) {
+		return fmt.Errorf("a resumed session keeps its grant, its client profile and its data; valid are ClaimTimeout and Heard: %w", tool.ErrInvalid)
 	}
 	return c.wrong
 }
@@ -148,7 +149,10 @@ func (s *Session) open(ctx context.Context, set perm.Set, all *tool.Registry, fr
 	if s.client, body.Client, err = shownTo(c.client, from); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	s.limits = c.limits
+	if s.data, err = c.sessionData(from); err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	body.Data, s.limits = s.data, c.limits
 	s.id = host.NewID(s.rt.services.Host, "s_")
 	token, digest := s.rt.token(s.id)
 	s.token = func() string { return token }

@@ -65,6 +65,8 @@ type replay struct {
 	id        string
 	principal perm.Principal
 	client    perm.ClientFacts
+	data      json.RawMessage
+	opened    bool // the record of the session is readable
 	raised    []*record.Labelled
 	counting  []positioned            // those that change counts, in order
 	calls     map[string][]positioned // the same, by call
@@ -140,6 +142,7 @@ func (r *replay) lost(e record.Entry) {
 func (r *replay) note(rec positioned) error {
 	switch b := rec.Body.(type) {
 	case *record.Session:
+		r.opened, r.data = true, b.Data
 		if len(b.Client) > 0 {
 			if err := canon.Decode(b.Client, &r.client); err != nil {
 				return err
@@ -330,7 +333,10 @@ func (r *replay) request(d *RecordedDecision, c recordedCall, session perm.Sessi
 		d.Unknown = append(d.Unknown, "session.labels", "session.requires")
 	}
 	client := r.client
-	session.Client = &client
+	session.Client, session.Data = &client, slices.Clone(r.data)
+	if !r.opened {
+		d.Unknown = append(d.Unknown, "principal", "session.client", "session.data")
+	}
 	call := perm.CallFacts{ID: d.Call, Args: c.input, EffectClass: c.class, Declared: c.declared, Batch: perm.BatchFacts{Count: 1}, Prompt: r.txn(d.Txn).prompt}
 	if c.facts.BatchCount > 0 {
 		call.Batch = perm.BatchFacts{Index: c.facts.BatchIndex, Count: c.facts.BatchCount}

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,6 +39,7 @@ type Session struct {
 	id        string
 	principal perm.Principal
 	client    perm.ClientFacts
+	data      json.RawMessage // never changed; nil: none
 	limits    tool.Limits
 	roots     rootsByName
 	state     *sessionState
@@ -213,7 +215,7 @@ func (s *Session) pipelineFor(ctx context.Context, c revert.Call) (*pipeline.Pip
 		counts.seq = c.Started.Sequence
 	}
 	return pipeline.New(pipeline.Config{
-		Services: s.rt.services, Tools: s.tools, Principal: s.principal, Client: s.client, Prompt: promptFacts(prompt),
+		Services: s.rt.services, Tools: s.tools, Principal: s.principal, Client: s.client, Data: s.data, Prompt: promptFacts(prompt),
 		Recorder: revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(c.Ref.Txn), Facts: counts, Memory: approvalStore{s}, Limits: s.limits,
 	}), nil
 }

@@ -122,7 +122,7 @@ func (rt *Runtime) sessionByID(ctx context.Context, id string) (*Session, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{rt: rt, id: id, limits: rt.limits}
+	s := &Session{rt: rt, id: id, limits: rt.limits, data: body.Data}
 	if err := canon.Decode(body.Principal, &s.principal); err != nil {
 		return nil, fmt.Errorf("session %s: %w", id, err)
 	}
@@ -266,8 +266,8 @@ func (s *Session) Token() string {
 // the roots and the counts on the journal. In one process several callers can
 // resume it, and share its state. While another process has a transaction of it
 // open, ResumeSession fails with revert.ErrBusy. Only the options ClaimTimeout
-// and Heard are valid, because the grant and the client profile are already
-// fixed.
+// and Heard are valid, because the grant, the client profile and the data
+// are already fixed.
 func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...SessionOption) (*Session, error) {
 	c := sessionConfig{limits: rt.limits}
 	for _, o := range opts {

@@ -51,7 +51,7 @@ func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, p *reve
 		beside, tx.counts.up = up.line, up.counts
 	}
 	tx.line = pipeline.New(pipeline.Config{
-		Services: s.rt.services, Tools: s.tools, Grant: s.state.grant, Principal: s.principal, Client: s.client, Prompt: promptFacts(p), Recorder: rec, Roots: open,
+		Services: s.rt.services, Tools: s.tools, Grant: s.state.grant, Principal: s.principal, Client: s.client, Data: s.data, Prompt: promptFacts(p), Recorder: rec, Roots: open,
 		ResourceView: s.rt.resourceView(open), Facts: tx.counts, Memory: approvalStore{s}, Properties: &s.state.properties, Limits: s.limits, Nest: nest, Beside: beside,
 	})
 	return tx

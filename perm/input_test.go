@@ -146,6 +146,9 @@ func (c *agreement) check(path string, t reflect.Type, node map[string]any) {
 	}
 	switch {
 	case t == reflect.TypeFor[json.RawMessage]():
+		if values, isObject := node["additionalProperties"].(map[string]any); isObject && values["type"] == nil { // an object with any members
+			break
+		}
 		if node["type"] != nil {
 			c.differ(path, "free form in Go, typed in the schema")
 		}

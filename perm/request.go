@@ -46,6 +46,9 @@ type SessionFacts struct {
 	Tools    CountsByTool `json:"tools"`
 	Recent   []RecentCall `json:"recent"`           // the last 32 calls, oldest first
 	Client   *ClientFacts `json:"client,omitempty"` // always present in a request of a runtime
+	// Data is a JSON object with facts about the task of the session. The host
+	// program vouches for it, and it never changes. Nil: none.
+	Data json.RawMessage `json:"data,omitempty"`
 }
 
 // ClientFacts describes the client that sees a session's tools and results. The

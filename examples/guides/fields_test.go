@@ -55,6 +55,7 @@ var fieldValues = map[string]string{
 	"session.client.confidence":       client(`"confidence":100`),
 	"session.client.selected":         client(`"selected":["file_read"]`),
 	"session.client.off":              client(`"off":["file_write"]`),
+	"session.data":                    `{"session":{"data":{"freeze":"yes"}}}`,
 
 	"txn.id":    `{"txn":{"id":"t_frozen"}}`,
 	"txn.calls": `{"txn":{"calls":20}}`,

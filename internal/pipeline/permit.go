@@ -293,10 +293,11 @@ func (l *Pipeline) readsOnly() bool {
 func (l *Pipeline) session(a admitted) perm.SessionFacts {
 	facts := a.counted
 	facts.Labels, facts.Requires = slices.Clone(a.seen.labels), slices.Clone(a.seen.requires)
-	facts.Client = &l.asClient
+	facts.Client, facts.Data = &l.asClient, l.p.Data
 	if !l.readsOnly() {
 		client := l.p.Client
 		facts.Recent, facts.Client = slices.Clone(facts.Recent), &client
+		facts.Data = slices.Clone(facts.Data)
 	}
 	return facts
 }

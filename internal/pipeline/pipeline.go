@@ -66,6 +66,7 @@ type Config struct {
 	Grant        grant.Grant          // grant of the session
 	Principal    perm.Principal
 	Client       perm.ClientFacts
+	Data         json.RawMessage   // data of the session; nil: none
 	Prompt       *perm.PromptFacts // prompt that the calls follow; nil: none
 	Recorder     revert.Recorder   // of the transaction
 	Roots        map[string]disk.Root

@@ -48,6 +48,8 @@ func contextParts() []inputField {
 		{path: "session.recent", term: (*document).recent},
 		optional(inputField{path: "session.client", term: (*document).client, key: clientKey},
 			func(r *perm.Request) bool { return r.Session.Client != nil }),
+		optional(raw("session.data", func(r *perm.Request) json.RawMessage { return r.Session.Data }),
+			func(r *perm.Request) bool { return len(r.Session.Data) > 0 }),
 		text("txn.id", func(r *perm.Request) string { return r.Txn.ID }),
 		passing(number("txn.calls", func(r *perm.Request) int { return r.Txn.Calls })),
 		number("txn.depth", func(r *perm.Request) int { return r.Txn.Depth }),

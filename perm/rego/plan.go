@@ -20,7 +20,7 @@ type plan struct {
 	notes []UncheckedRef  // why no decision is cached
 	reads map[string]bool // paths of the parts that rules read
 
-	readsCounts, readsChanges bool
+	readsCounts, readsChanges, readsData bool
 }
 
 // planNode is a place in the part of the document that the engine builds.
@@ -59,7 +59,7 @@ func newPlan(list []inputField, reads []read) *plan {
 			p.add(&list[i], touched)
 		}
 	}
-	p.readsCounts, p.readsChanges = p.reads["session.tools"], p.reads["changes"]
+	p.readsCounts, p.readsChanges, p.readsData = p.reads["session.tools"], p.reads["changes"], p.reads["session.data"]
 	return p
 }
 

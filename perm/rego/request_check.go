@@ -18,21 +18,26 @@ import (
 // allow another resource than the call touches.
 type requestCheck struct{ err error }
 
-// check validates a request. Two parts are checked only if the policy reads
+// check validates a request. Three parts are checked only if the policy reads
 // them. The list of changes can be long, and each access of it arrives in its
 // own request, which is checked. The counts of the session's tools have nothing
-// of the call, and are computed only when they are read.
+// of the call, and are computed only when they are read. The data of the
+// session has nothing of the call either, and was checked when the session
+// began.
 func check(p *plan, r *perm.Request) error {
 	var c requestCheck
 	c.context(r)
 	c.effects(r.Txn.Effects)
 	c.tool(&r.Tool)
 	c.call(&r.Call)
-	c.json(scriptOf(r))
-	c.json(r.Output)
+	c.json(scriptOf(r), argumentsNotJSON)
+	c.json(r.Output, argumentsNotJSON)
 	c.access(&r.Access)
 	if p.readsChanges {
 		c.changes(r.Changes)
+	}
+	if p.readsData {
+		c.json(r.Session.Data, "the data of the session is not JSON")
 	}
 	if c.err == nil && p.readsCounts {
 		return checkCounts(r.Session.Tools)
@@ -74,7 +79,7 @@ func (c *requestCheck) tool(t *perm.ToolFacts) {
 
 func (c *requestCheck) call(f *perm.CallFacts) {
 	c.texts(f.ID, f.EffectClass)
-	c.json(f.Args)
+	c.json(f.Args, argumentsNotJSON)
 	if f.Prompt != nil {
 		c.texts(f.Prompt.Client, f.Prompt.ID, f.Prompt.Text)
 	}
@@ -164,9 +169,11 @@ func (c *requestCheck) text(s string) {
 	}
 }
 
-func (c *requestCheck) json(text json.RawMessage) {
+const argumentsNotJSON = "the arguments or the output are not JSON"
+
+func (c *requestCheck) json(text json.RawMessage, why string) {
 	if len(text) > 0 && !canon.IsCanonical(text) && !readable(text) {
-		c.fail("the arguments or the output are not JSON")
+		c.fail(why)
 	}
 }
 

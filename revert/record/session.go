@@ -19,6 +19,7 @@ type Session struct {
 	Expires   time.Time       `json:"expires,omitzero"` // end of the grant
 	Uses      int             `json:"uses,omitempty"`   // calls that may start under the grant; 0: any number
 	Client    json.RawMessage `json:"client,omitempty"` // the client that gets its tools and results
+	Data      json.RawMessage `json:"data,omitempty"`   // facts about the task, which policies read
 	State     Root            `json:"state,omitzero"`   // state folder of the journal at that time
 
 	GrantContent *effect.BlobRef `json:"grant_content,omitempty"` // a large grant: canonical JSON that other sessions share

@@ -70,6 +70,7 @@ func Command(a *cli.App) *cobra.Command {
 	fl.StringArrayVar(&f.Policies, "policy", nil, "policy `PATH`: a .rego file, a folder of such files, or builtin:PACK (default: the workspace policy)")
 	fl.StringVar(&f.As, "principal", "agent", "`ID` of the principal: the agent or person that makes the call")
 	fl.StringArrayVar(&f.Roles, "role", nil, "role `R` of the principal")
+	startup.AddDataFlags(cmd, &f.Data)
 	fl.StringVar(&f.OnAsk, "on-ask", "deny", "`MODE` for a call that needs approval: deny denies it, wait lets it wait for remit approve, prompt asks you at the terminal, approve-unsafe approves it in your name")
 	fl.DurationVar(&f.ClaimTimeout, "claim-timeout", 0, "`TIME` for which the call waits for a file that another open transaction claims, such as 30s (default: it fails immediately)")
 	return cmd

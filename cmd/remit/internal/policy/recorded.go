@@ -297,6 +297,7 @@ func readCaller(ctx context.Context, j journal.Journal, session string, c *rever
 			if err := json.Unmarshal(b.Principal, &p); err != nil {
 				return p, s, err
 			}
+			s.Data = b.Data
 		case *record.Labelled:
 			if b.By.Call != c.Ref.Call && !rec.At.After(c.Began) {
 				s.Labels = append(s.Labels, b.Labels...)

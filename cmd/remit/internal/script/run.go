@@ -54,6 +54,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	flags.StringVar(&f.As, "principal", "agent", "`ID` of the principal: the agent or person that makes the calls")
 	flags.StringVar(&f.SessionFile, "session", "", "`FILE` with the secret of a session: the run continues the session, with its counters, labels and approvals; remit creates a missing file, for a new session")
 	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of the principal")
+	startup.AddDataFlags(cmd, &f.Data)
 	flags.StringVar(&f.OnAsk, "on-ask", "deny", "`MODE` for calls that need approval: deny denies them, wait lets them wait for remit approve, prompt asks you at the terminal, approve-unsafe approves them all in your name")
 	flags.StringVar(&f.AtEnd, "at-end", "commit", "`END` of the transaction after the last call: commit, revert or leave-open")
 	startup.AddSandboxFlag(cmd, &f.Workspace)

@@ -33,6 +33,7 @@ func AddSessionFlags(a *cli.App, cmd *cobra.Command, f *startup.Flags) {
 	flags.StringArrayVar(&f.Roots, "root", nil, "another root for calls, as `NAME=DIR`")
 	flags.StringVar(&f.As, "principal", "agent", "`ID` of the principal: the agent or person that makes the calls")
 	flags.StringArrayVar(&f.Roles, "role", nil, "role `R` of the principal")
+	startup.AddDataFlags(cmd, &f.Data)
 	f.AtEnd = "commit"
 }
 

@@ -22,12 +22,18 @@ func openSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *startup.
 	if file != "" {
 		if _, err := os.Lstat(file); err == nil {
 			again := *f
-			again.SessionFile, again.Roles = file, nil
+			again.SessionFile, again.Roles, again.Data = file, nil, startup.Data{}
 			s, err := startup.OpenSession(ctx, a, rt, &again)
-			if err == nil && len(f.Roles) > 0 && !slices.Equal(slices.Sorted(slices.Values(f.Roles)), slices.Sorted(slices.Values(s.Principal().Roles))) {
+			if err == nil && f.Data.Set() {
+				err = f.Data.CheckSame(s)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if len(f.Roles) > 0 && !slices.Equal(slices.Sorted(slices.Values(f.Roles)), slices.Sorted(slices.Values(s.Principal().Roles))) {
 				return nil, cli.UsageProblem("--role is of a new session; one that goes on has the roles that it began with")
 			}
-			return s, err
+			return s, nil
 		}
 	}
 	s, err := NewSession(ctx, rt, f)
@@ -42,7 +48,11 @@ func openSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *startup.
 
 // NewSession opens a session of an MCP client.
 func NewSession(ctx context.Context, rt *agent.Runtime, f *startup.Flags, bounds ...agent.SessionOption) (*agent.Session, error) {
-	opts := append(bounds, agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
+	data, err := f.Data.Options()
+	if err != nil {
+		return nil, err
+	}
+	opts := append(append(bounds, data...), agent.ClientProfile(perm.ClientFacts{Surface: mcp.Surface}))
 	return rt.Session(ctx, perm.Principal{ID: f.As, Roles: f.Roles}, opts...)
 }
 

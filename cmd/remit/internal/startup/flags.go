@@ -22,6 +22,7 @@ type Flags struct {
 	JSON                   bool
 	ClaimTimeout           time.Duration
 	SessionFile            string // file of the session token
+	Data                   Data   // data of a new session
 	AsSet                  bool
 	Notify                 string // program that is notified of pending calls
 	Limits                 Limits
@@ -47,6 +48,9 @@ func (f Flags) Check() error {
 	}
 	if slices.Contains(f.Roles, "") {
 		return cli.UsageProblem("--role is empty; is a variable not set?")
+	}
+	if err := f.Data.Check(); err != nil {
+		return err
 	}
 	return f.Limits.Check()
 }

@@ -24,12 +24,16 @@ const maxToken = 1 << 10
 func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (*agent.Session, error) {
 	who := perm.Principal{ID: f.As, Roles: f.Roles}
 	how := []agent.SessionOption{agent.Heard(f.UserTexts...)}
+	data, err := f.Data.Options()
+	if err != nil {
+		return nil, err
+	}
 	if f.SessionFile == "" {
-		return rt.Session(ctx, who, how...)
+		return rt.Session(ctx, who, append(data, how...)...)
 	}
 	token, err := ReadToken(f.SessionFile)
 	if errors.Is(err, os.ErrNotExist) {
-		s, err := rt.Session(ctx, who, how...)
+		s, err := rt.Session(ctx, who, append(data, how...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -51,6 +55,8 @@ func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (
 		return nil, err
 	case f.AsSet && s.Principal().ID != f.As:
 		return nil, cli.UsageProblem(fmt.Sprintf("--principal %q is not who the session of %q is of, which is %q", f.As, f.SessionFile, s.Principal().ID))
+	case f.Data.Set():
+		return nil, errOtherData()
 	case len(f.Roles) > 0:
 		return nil, cli.UsageProblem("--role is of a new session; one that goes on has the roles that it began with")
 	}

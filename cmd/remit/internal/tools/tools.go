@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
@@ -54,6 +55,7 @@ func Command(a *cli.App) *cobra.Command {
 	flags.StringArrayVar(&f.policies, "policy", nil, "policy `PATH` whose hidden tools are left out: a .rego file, a folder of such files, or builtin:PACK (default: no policy; the workspace policy for --why)")
 	flags.StringVar(&f.as, "principal", "agent", "`ID` of the principal, for the policy")
 	flags.StringArrayVar(&f.roles, "role", nil, "role `R` of the principal, for the policy")
+	startup.AddDataFlags(cmd, &f.data)
 	flags.BoolVar(&f.json, "json", false, "write one JSON object per line, for each tool")
 	cmd.AddCommand(statsCommand(a), checkCommand(a), defineCommand(a))
 	flags.StringVar(&f.why, "why", "", "report whether the tool `NAME`, or NAME@VERSION, is offered, and if not, which check fails")
@@ -68,6 +70,7 @@ type toolsFlags struct {
 	as, why         string
 	json            bool
 	services        state.Services
+	data            startup.Data
 	state.Declarations
 }
 
@@ -104,7 +107,11 @@ func withSession(ctx context.Context, a *cli.App, f toolsFlags, look func(s *age
 		return err
 	}
 	defer func() { _ = rt.Close() }() // the runtime has no roots
-	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles})
+	data, err := f.data.Options()
+	if err != nil {
+		return err
+	}
+	s, err := rt.Session(ctx, perm.Principal{ID: f.as, Roles: f.roles}, data...)
 	if err != nil {
 		return err
 	}
