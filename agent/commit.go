@@ -129,7 +129,7 @@ func (tx *Txn) undecided(err error) error {
 
 // waitsForCommit records that the commit waits, unless the journal has it.
 func (tx *Txn) waitsForCommit(ctx context.Context, t *revert.Txn, body *record.CommitDecided, lines []revert.CallRecord) error {
-	if prior, waits := t.WaitingCommit(); !waits || prior.Decided != body {
+	if prior, waits := t.WaitingCommit().Get(); !waits || prior.Decided != body {
 		//mutant:none a person who answers must find the request
 		if err := tx.rec.Write(context.WithoutCancel(ctx), revert.Write{Records: lines, Durable: true}); err != nil {
 			return tx.undecided(err)
@@ -144,7 +144,7 @@ func (tx *Txn) waitsForCommit(ctx context.Context, t *revert.Txn, body *record.C
 // reverted, so recovery completes the revert after a crash.
 func (tx *Txn) denyCommit(ctx context.Context, body *record.CommitDecided, lines []revert.CallRecord) error {
 	ctx = context.WithoutCancel(ctx)
-	lines = append(lines, revert.CallRecord{Body: &record.Aborting{Why: record.CommitDenied}})
+	lines = append(lines, revert.CallRecord{Body: &record.Aborting{Why: "revert", Denied: true}})
 	tx.going = true // also if the write fails: the journal can have it
 	//mutant:none a denial that the journal lacks is decided again
 	if err := tx.rec.Write(ctx, revert.Write{Records: lines, Durable: true}); err != nil {
@@ -203,7 +203,7 @@ func (rt *Runtime) answerCommit(ctx context.Context, r Answer) error {
 	if err != nil {
 		return err
 	}
-	d, waits := t.WaitingCommit()
+	d, waits := t.WaitingCommit().Get()
 	invalid := func(format string, a ...any) error {
 		return fmt.Errorf(format+": %w", append(a, tool.ErrInvalid)...)
 	}
@@ -225,6 +225,6 @@ func (rt *Runtime) answerCommit(ctx context.Context, r Answer) error {
 	case rt.services.Host.Now().After(d.Decided.Expires):
 		return invalid("the time to answer was up at %s: commit again, which asks again", d.Decided.Expires.Format("2006-01-02 15:04:05Z"))
 	}
-	body := &record.CommitAnswered{Approved: r.Approved, By: r.By, Why: r.Why, Digest: d.Decided.Digest}
+	body := &record.Answered{Approved: r.Approved, By: r.By, Why: r.Why, Digest: d.Decided.Digest}
 	return rt.answer(ctx, t.Session, revert.CallRecord{Txn: t.ID, Call: d.ID, Body: body})
 }

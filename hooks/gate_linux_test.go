@@ -27,7 +27,7 @@ func (d *project) waitsAtCommit() (txn, request string) {
 	txn = d.last()
 	now, err := revert.Load(d.t.Context(), d.journal, txn)
 	require.NoError(d.t, err)
-	decision, waits := now.WaitingCommit()
+	decision, waits := now.WaitingCommit().Get()
 	require.True(d.t, waits)
 	return txn, decision.Decided.Digest
 }

@@ -64,7 +64,7 @@ func (h *serverSetup) answerCommit(txn string, approved bool) {
 	h.t.Helper()
 	now, err := revert.Load(h.t.Context(), h.rt.Journal(), txn)
 	require.NoError(h.t, err)
-	decision, waits := now.WaitingCommit()
+	decision, waits := now.WaitingCommit().Get()
 	require.True(h.t, waits)
 	require.NoError(h.t, h.rt.Answer(h.t.Context(), agent.Answer{Txn: txn, Approved: approved, By: "boss", RequestDigest: decision.Decided.Digest}))
 }

@@ -96,15 +96,11 @@ type TxnFacts struct {
 	Depth int    `json:"depth"` // 0 for a transaction that is not nested
 
 	// Effects are what a commit makes permanent and what it releases, for
-	// purpose commit: at most MaxEffects, those that a revert cannot take back
-	// first.
+	// purpose commit: at most 256, those that a revert cannot take back first.
 	Effects    []EffectFacts `json:"effects,omitzero"`
 	EffectsCut bool          `json:"effects_cut,omitempty"` // there are more than Effects holds
 	Totals     *EffectTotals `json:"totals,omitempty"`      // of all effects, also those that were cut
 }
-
-// MaxEffects bounds the effects in a request with purpose commit.
-const MaxEffects = 256
 
 // EffectFacts is one effect of a transaction that commits.
 type EffectFacts struct {

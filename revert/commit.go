@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/samber/mo"
+
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert/record"
 )
@@ -14,22 +16,21 @@ import (
 type CommitDecision struct {
 	ID       string
 	At       time.Time
-	Decided  *record.CommitDecided  // nil: erased
-	Answered *record.CommitAnswered // given on the journal: a rejection if there is one, else the newest; nil: none
+	Decided  *record.CommitDecided // nil: erased
+	Answered *record.Answered      // given on the journal: a rejection if there is one, else the newest; nil: none
 }
 
 // WaitingCommit returns the decision with which the commit of the transaction
 // waits for an answer. The answer can be given, until the next commit acts on it.
-func (t *Txn) WaitingCommit() (d CommitDecision, waits bool) {
-	d = t.lastCommit()
-	return d, t.End == "" && !t.Aborting && !t.Committing && d.Decided != nil && d.Decided.Waits()
+func (t *Txn) WaitingCommit() mo.Option[CommitDecision] {
+	d := t.lastCommit()
+	return mo.TupleToOption(d, t.End == "" && !t.Aborting && !t.Committing && d.Decided != nil && d.Decided.Waits())
 }
 
 // Waits reports whether a call of the transaction or its commit waits for an
 // approval before it goes on.
 func (t *Txn) Waits() bool {
-	_, commit := t.WaitingCommit()
-	return commit || slices.ContainsFunc(t.Calls, func(c *Call) bool { return c.Phase == PhasePending })
+	return t.WaitingCommit().IsPresent() || slices.ContainsFunc(t.Calls, func(c *Call) bool { return c.Phase == PhasePending })
 }
 
 func (t *Txn) lastCommit() CommitDecision {
@@ -39,23 +40,27 @@ func (t *Txn) lastCommit() CommitDecision {
 	return t.Commits[len(t.Commits)-1]
 }
 
-// applyCommit folds a decision about the commit, or an answer to one.
-func (t *Txn) applyCommit(r record.Record) error {
-	switch b := r.Body.(type) {
-	case *record.CommitDecided:
-		if r.Call == "" || t.Committing || t.Aborting {
-			return fmt.Errorf("%s of transaction %s, whose end has begun", r.Kind, t.ID)
-		}
-		t.Commits = append(t.Commits, CommitDecision{ID: r.Call, At: r.At, Decided: b})
-	case *record.CommitAnswered:
-		for i := range t.Commits {
-			d := &t.Commits[i]
-			if d.ID == r.Call && (d.Answered == nil || d.Answered.Approved) { // a rejection stays
-				d.Answered = b
-			}
-		}
+// decideCommit folds a decision about the commit.
+func (t *Txn) decideCommit(r record.Record, b *record.CommitDecided) error {
+	if r.Call == "" || t.Committing || t.Aborting {
+		return fmt.Errorf("%s of transaction %s, whose end has begun", r.Kind, t.ID)
 	}
+	t.Commits = append(t.Commits, CommitDecision{ID: r.Call, At: r.At, Decided: b})
 	return nil
+}
+
+// answerCommit folds an answer to a decision about the commit, and reports
+// whether it is one.
+func (t *Txn) answerCommit(r record.Record) bool {
+	b, ok := r.Body.(*record.Answered)
+	i := slices.IndexFunc(t.Commits, func(d CommitDecision) bool { return d.ID == r.Call })
+	if !ok || i < 0 {
+		return false
+	}
+	if d := &t.Commits[i]; d.Answered == nil || d.Answered.Approved { // a rejection stays
+		d.Answered = b
+	}
+	return true
 }
 
 // checkPermitted refuses a commit that the newest decision does not permit.

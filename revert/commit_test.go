@@ -14,29 +14,29 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-func commitRuling(effect string, answer *record.CommitAnswered) *record.CommitDecided {
+func commitRuling(effect string, answer *record.Answered) *record.CommitDecided {
 	return &record.CommitDecided{Effect: effect, Digest: "sha256:00", Decision: json.RawMessage(`{}`), Txn: json.RawMessage(`{}`), Facts: &record.Facts{}, Answer: answer}
 }
 
 // TestCommitRecordsOutOfOrder checks that a commit that was not permitted is
 // damage.
 func TestCommitRecordsOutOfOrder(t *testing.T) {
-	yes, no := &record.CommitAnswered{Approved: true, By: "ann"}, &record.CommitAnswered{By: "ann"}
-	ask, allow := commitRuling(record.CommitAsk, nil), commitRuling(record.CommitAllow, nil)
-	commit, committing, aborting := &record.Committed{}, &record.Committing{}, &record.Aborting{Why: record.CommitDenied}
+	yes, no := &record.Answered{Approved: true, By: "ann"}, &record.Answered{By: "ann"}
+	ask, allow := commitRuling("ask", nil), commitRuling("allow", nil)
+	commit, committing, aborting := &record.Committed{}, &record.Committing{}, &record.Aborting{Why: "revert", Denied: true}
 	for name, tt := range map[string]struct {
 		bodies []record.Body
 		words  string
 	}{
 		"allowed":                   {[]record.Body{allow, commit}, ""},
 		"asked, then allowed":       {[]record.Body{ask, allow, commit}, ""},
-		"approved":                  {[]record.Body{ask, commitRuling(record.CommitAsk, yes), committing, commit}, ""},
-		"denied":                    {[]record.Body{commitRuling(record.CommitDeny, nil), aborting, &record.Aborted{Complete: true}}, ""},
+		"approved":                  {[]record.Body{ask, commitRuling("ask", yes), committing, commit}, ""},
+		"denied":                    {[]record.Body{commitRuling("deny", nil), aborting, &record.Aborted{Complete: true}}, ""},
 		"committed while it waits":  {[]record.Body{ask, commit}, "whose commit was not permitted"},
 		"released while it waits":   {[]record.Body{ask, committing}, "whose commit was not permitted"},
-		"committed though denied":   {[]record.Body{commitRuling(record.CommitDeny, nil), commit}, "whose commit was not permitted"},
-		"committed though rejected": {[]record.Body{commitRuling(record.CommitAsk, no), commit}, "whose commit was not permitted"},
-		"denied by an answer":       {[]record.Body{commitRuling(record.CommitDeny, yes), commit}, "whose commit was not permitted"},
+		"committed though denied":   {[]record.Body{commitRuling("deny", nil), commit}, "whose commit was not permitted"},
+		"committed though rejected": {[]record.Body{commitRuling("ask", no), commit}, "whose commit was not permitted"},
+		"denied by an answer":       {[]record.Body{commitRuling("deny", yes), commit}, "whose commit was not permitted"},
 		"decided while it releases": {[]record.Body{committing, allow}, "whose end has begun"},
 		"decided in its revert":     {[]record.Body{aborting, allow}, "whose end has begun"},
 		"decided after the end":     {[]record.Body{commit, allow}, "commit_decided after transaction"},
@@ -65,26 +65,25 @@ func TestCommitRecordsOutOfOrder(t *testing.T) {
 func TestWaitingCommit(t *testing.T) {
 	l := newTestEnv(t)
 	rec := l.txn()
-	_, waits := l.load(rec.Txn()).WaitingCommit()
+	_, waits := l.load(rec.Txn()).WaitingCommit().Get()
 	require.False(t, waits)
 	require.False(t, l.load(rec.Txn()).Waits())
-	l.line(rec, "d_1", commitRuling(record.CommitAsk, nil))
-	l.line(rec, "d_1", &record.CommitAnswered{Approved: true, By: "ann"})
-	l.line(rec, "d_9", &record.CommitAnswered{By: "bob"}) // of no decision
-	d, waits := l.load(rec.Txn()).WaitingCommit()
+	l.line(rec, "d_1", commitRuling("ask", nil))
+	l.line(rec, "d_1", &record.Answered{Approved: true, By: "ann"})
+	d, waits := l.load(rec.Txn()).WaitingCommit().Get()
 	require.True(t, waits)
 	require.Equal(t, "ann", d.Answered.By)
 	require.True(t, l.load(rec.Txn()).Waits())
-	l.line(rec, "d_1", &record.CommitAnswered{By: "bob"})
-	l.line(rec, "d_1", &record.CommitAnswered{Approved: true, By: "ann"})
-	d, _ = l.load(rec.Txn()).WaitingCommit()
+	l.line(rec, "d_1", &record.Answered{By: "bob"})
+	l.line(rec, "d_1", &record.Answered{Approved: true, By: "ann"})
+	d, _ = l.load(rec.Txn()).WaitingCommit().Get()
 	require.Equal(t, "bob", d.Answered.By, "a rejection stays")
-	l.line(rec, "d_2", commitRuling(record.CommitAsk, nil))
-	d, waits = l.load(rec.Txn()).WaitingCommit()
+	l.line(rec, "d_2", commitRuling("ask", nil))
+	d, waits = l.load(rec.Txn()).WaitingCommit().Get()
 	require.True(t, waits)
 	require.Nil(t, d.Answered)
-	l.line(rec, "d_3", commitRuling(record.CommitAllow, nil), &record.Committed{})
-	_, waits = l.load(rec.Txn()).WaitingCommit()
+	l.line(rec, "d_3", commitRuling("allow", nil), &record.Committed{})
+	_, waits = l.load(rec.Txn()).WaitingCommit().Get()
 	require.False(t, waits)
 }
 
@@ -170,11 +169,11 @@ func TestErasedCommitDecision(t *testing.T) {
 	rec := l.txn()
 	_, err := l.process.call(t.Context(), rec, put(write{"a", 7}))
 	require.NoError(t, err)
-	ask := commitRuling(record.CommitAsk, nil)
+	ask := commitRuling("ask", nil)
 	ask.Txn, ask.Expires = json.RawMessage(`{"effects":"of a"}`), time.Now()
 	l.line(rec, "d_1", ask)
-	l.line(rec, "d_1", &record.CommitAnswered{Approved: true, By: "ann"})
-	yes := commitRuling(record.CommitAsk, &record.CommitAnswered{Approved: true, By: "ann"})
+	l.line(rec, "d_1", &record.Answered{Approved: true, By: "ann"})
+	yes := commitRuling("ask", &record.Answered{Approved: true, By: "ann"})
 	l.must(rec, revert.Write{Records: []revert.CallRecord{{Call: "d_2", Body: yes}, {Body: &record.Committed{}}}, End: true})
 	call := l.load(rec.Txn()).Calls[0].Ref.Call
 	out, err := l.reverter.Erase(t.Context(), call, record.Erased{By: "ann", Why: "private"})
@@ -185,7 +184,7 @@ func TestErasedCommitDecision(t *testing.T) {
 	for _, d := range txn.Commits {
 		require.Nil(t, d.Decided)
 	}
-	for e, err := range l.process.journal.Entries(t.Context(), journal.Query{Txn: rec.Txn(), Kinds: []record.Kind{record.KindCommitDecided, record.KindCommitAnswered}}) {
+	for e, err := range l.process.journal.Entries(t.Context(), journal.Query{Txn: rec.Txn(), Kinds: []record.Kind{record.KindCommitDecided, record.KindAnswered}}) {
 		require.NoError(t, err)
 		require.Nil(t, e.Body)
 	}

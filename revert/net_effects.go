@@ -8,14 +8,14 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// The kinds of a NetEffect.
+// The kinds of a NetEffect, as perm.EffectFacts describes them.
 const (
-	NetCreate  = "create"
-	NetWrite   = "write"
-	NetDelete  = "delete"
-	NetCall    = "call"    // effects of a call that no change describes
-	NetConnect = "connect" // a program reached the host
-	NetRelease = "release" // the commit runs the held call
+	netCreate  = "create"
+	netWrite   = "write"
+	netDelete  = "delete"
+	netCall    = "call"    // effects of a call that no change describes
+	netConnect = "connect" // a program reached the host
+	netRelease = "release" // the commit runs the held call
 )
 
 // NetEffect is one effect of a transaction, as of now: what a commit makes
@@ -88,11 +88,11 @@ func (r *netChange) kind() string {
 	//mutant:none what a policy sees of a commit
 	switch before, after := !r.first.Same(effect.Absent), !r.last.Same(effect.Absent); {
 	case !after:
-		return NetDelete
+		return netDelete
 	case !before:
-		return NetCreate
+		return netCreate
 	}
-	return NetWrite
+	return netWrite
 }
 
 func (n *netEffects) add(c *Call) {
@@ -102,11 +102,11 @@ func (n *netEffects) add(c *Call) {
 	}
 	for _, h := range c.ContactedHosts() { // a revert does not take back what was sent
 		host := one
-		host.Kind, host.Resource, host.Unknown = NetConnect, h.Origin+"/", false
+		host.Kind, host.Resource, host.Unknown = netConnect, h.Origin+"/", false
 		n.others = append(n.others, host)
 	}
 	if c.IsHeld() {
-		one.Kind, one.Coverage = NetRelease, c.Held.Covers()
+		one.Kind, one.Coverage = netRelease, c.Held.Covers()
 		n.accesses(c, one)
 	}
 	if !c.HasEffects() {
@@ -116,7 +116,7 @@ func (n *netEffects) add(c *Call) {
 		n.change(ch, one)
 	}
 	if !c.Confined() && c.Class() != effect.Pure || len(c.Changes) == 0 {
-		one.Kind = NetCall
+		one.Kind = netCall
 		n.accesses(c, one)
 	}
 }

@@ -334,7 +334,7 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 	case *record.Prompted:
 		return t.applyPrompted(r, b)
 	}
-	if t.End != "" && r.Kind != record.KindRevertedBy && r.Kind != record.KindAnswered && r.Kind != record.KindCommitAnswered && r.Kind != record.KindDecided && r.Kind != record.KindErased && r.Kind != record.KindFeedback {
+	if t.End != "" && r.Kind != record.KindRevertedBy && r.Kind != record.KindAnswered && r.Kind != record.KindDecided && r.Kind != record.KindErased && r.Kind != record.KindFeedback {
 		return fmt.Errorf("%s after transaction %s ended", r.Kind, t.ID)
 	}
 	switch b := r.Body.(type) {
@@ -348,9 +348,9 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 	case *record.NestEnded:
 		return t.endNest(b)
 	case *record.Aborting:
-		t.Aborting, t.Denied = true, b.Why == record.CommitDenied
-	case *record.CommitDecided, *record.CommitAnswered:
-		return t.applyCommit(r)
+		t.Aborting, t.Denied = true, b.Denied
+	case *record.CommitDecided:
+		return t.decideCommit(r, b)
 	case *record.Committing:
 		return cmp.Or(t.checkPermitted(r), t.beginCommit())
 	case *record.Committed:
@@ -370,6 +370,9 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 	case *record.Erased:
 		return t.applyErased(r, b)
 	default:
+		if t.answerCommit(r) {
+			return nil
+		}
 		return t.applyCall(e, r)
 	}
 	return nil

@@ -47,13 +47,13 @@ func (l *Pipeline) DecideCommit(ctx context.Context, t *revert.Txn, preview func
 	if err != nil {
 		return nil, err
 	}
-	prior, waits := t.WaitingCommit()
+	prior, waits := t.WaitingCommit().Get()
 	same := waits && prior.Decided.Digest == body.Digest
 	if same && prior.Answered != nil && !prior.Answered.Approved { // what was rejected stays rejected, whatever the policy says now
-		body.Effect, body.Answer = record.CommitAsk, prior.Answered
+		body.Effect, body.Answer = perm.Ask.String(), prior.Answered
 		return body, nil
 	}
-	if body.Effect != record.CommitAsk {
+	if d.Effect() != perm.Ask {
 		return body, nil
 	}
 	same = same && revisionOf(prior.Decided) == d.Revision() && !l.p.Host.Now().After(prior.Decided.Expires)
@@ -120,14 +120,17 @@ func (l *Pipeline) decideCommit(ctx context.Context, t *revert.Txn, req *perm.Re
 	return d, err
 }
 
+// maxEffects bounds the effects of a transaction that a policy sees.
+const maxEffects = 256
+
 // commitRequest builds the policy's input for a commit.
 func (l *Pipeline) commitRequest(t *revert.Txn, effects []revert.NetEffect) perm.Request {
 	a := admitted{counted: l.p.Facts.Session(), seen: l.now()}
 	txn := a.seen.txn
 	txn.Totals = totalsOf(t, len(effects))
-	txn.EffectsCut = len(effects) > perm.MaxEffects
-	txn.Effects = make([]perm.EffectFacts, 0, min(len(effects), perm.MaxEffects))
-	for _, e := range effects[:min(len(effects), perm.MaxEffects)] {
+	txn.EffectsCut = len(effects) > maxEffects
+	txn.Effects = make([]perm.EffectFacts, 0, min(len(effects), maxEffects))
+	for _, e := range effects[:min(len(effects), maxEffects)] {
 		txn.Effects = append(txn.Effects, perm.EffectFacts{
 			Kind: e.Kind, Resource: changedResource(e.Resource), Class: string(e.Class), Coverage: string(e.Coverage), Tool: e.Tool, Call: e.Call, Unknown: e.Unknown,
 		})
@@ -176,15 +179,7 @@ func (l *Pipeline) commitRecord(t *revert.Txn, req perm.Request, d perm.Decision
 		return nil, err
 	}
 	facts := &record.Facts{Time: req.Time.UTC(), Calls: req.Txn.Calls, Depth: req.Txn.Depth, Labels: len(req.Session.Labels), Requires: len(req.Session.Requires)}
-	body := &record.CommitDecided{Effect: record.CommitDeny, Decision: decision, Digest: t.CommitDigest(), Txn: txn, Facts: facts}
-	switch d.Effect() {
-	case perm.Allow:
-		body.Effect = record.CommitAllow
-	case perm.Ask:
-		body.Effect = record.CommitAsk
-	case perm.Deny, perm.Hold:
-	}
-	return body, nil
+	return &record.CommitDecided{Effect: d.Effect().String(), Decision: decision, Digest: t.CommitDigest(), Txn: txn, Facts: facts}, nil
 }
 
 func revisionOf(d *record.CommitDecided) string {
@@ -196,7 +191,7 @@ func revisionOf(d *record.CommitDecided) string {
 
 // commitAnswer returns the answer on the journal to a commit that waits, if it
 // counts.
-func (l *Pipeline) commitAnswer(d revert.CommitDecision) *record.CommitAnswered {
+func (l *Pipeline) commitAnswer(d revert.CommitDecision) *record.Answered {
 	a := d.Answered
 	if a == nil || a.Digest != d.Decided.Digest || a.By == "" || l.asks(a.By) {
 		return nil
@@ -223,7 +218,7 @@ func (l *Pipeline) commitQuestion(ctx context.Context, req perm.Request, d perm.
 
 // askCommit asks the approver, and returns nil without an answer. A missing
 // answer is no refusal: the commit then waits on the journal.
-func (l *Pipeline) askCommit(ctx context.Context, ask ctxperm.ApprovalRequest) *record.CommitAnswered {
+func (l *Pipeline) askCommit(ctx context.Context, ask ctxperm.ApprovalRequest) *record.Answered {
 	if l.p.Approver == nil || l.p.Host.Point(ctx, "txn.approve") != nil {
 		return nil
 	}
@@ -233,7 +228,7 @@ func (l *Pipeline) askCommit(ctx context.Context, ask ctxperm.ApprovalRequest) *
 	if err != nil || limited.Err() != nil || answer.Approved() && l.asks(answer.By()) {
 		return nil
 	}
-	return &record.CommitAnswered{Approved: answer.Approved(), By: cmp.Or(answer.By(), "the approver"), Why: answer.Why(), Digest: ask.Digest}
+	return &record.Answered{Approved: answer.Approved(), By: cmp.Or(answer.By(), "the approver"), Why: answer.Why(), Digest: ask.Digest}
 }
 
 // CommitReasons returns, for people and the model, why a commit was denied or

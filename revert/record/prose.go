@@ -21,8 +21,6 @@ func (b *Dropped) prose() []*string  { return []*string{&b.By} }
 func (b *Feedback) prose() []*string { return []*string{&b.By, &b.Note} }
 func (b *Aborting) prose() []*string { return []*string{&b.Why} }
 
-func (b *CommitAnswered) prose() []*string { return []*string{&b.By, &b.Why} }
-
 func (b *CommitDecided) prose() []*string {
 	if b.Answer == nil {
 		return nil

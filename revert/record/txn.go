@@ -61,11 +61,9 @@ type Committed struct{}
 
 // Aborting says that the revert of the transaction began.
 type Aborting struct {
-	Why string `json:"why"` // revert; commit_denied: the commit was denied, so recovery completes the revert
+	Why    string `json:"why"`
+	Denied bool   `json:"denied,omitempty"` // the commit was denied, so recovery completes the revert
 }
-
-// CommitDenied is Aborting.Why of a transaction whose commit was denied.
-const CommitDenied = "commit_denied"
 
 // Aborted ends a reverted transaction. If Complete is false, the Reverted
 // records list what remains, and the transaction is never shown as success.

@@ -31,7 +31,7 @@ func FindPendingCommits(ctx context.Context, j journal.Journal) (out []PendingCo
 			damage = append(damage, fmt.Errorf("transaction %s: %w", o.Txn, err))
 			continue
 		}
-		d, waits := t.WaitingCommit()
+		d, waits := t.WaitingCommit().Get()
 		if !waits {
 			continue
 		}

@@ -169,7 +169,7 @@ func answerCommit(ctx context.Context, a *cli.App, f *answerFlags, txn, who stri
 		if alive, err = rt.Journal().Alive(ctx, t.Owner); err != nil {
 			return err
 		}
-		d, waits := t.WaitingCommit()
+		d, waits := t.WaitingCommit().Get()
 		if f.approves && waits {
 			if err := approval.CheckAskers(a, &at, d.Decided.Processes); err != nil {
 				return err

@@ -176,8 +176,7 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 }
 
 func waitsForCommit(t *revert.Txn) bool {
-	_, waits := t.WaitingCommit()
-	return waits
+	return t.WaitingCommit().IsPresent()
 }
 
 // waitingCall returns the ID of a call of a transaction that waits for approval,
