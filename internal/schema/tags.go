@@ -117,6 +117,51 @@ func (d *deriver) optional(field reflect.StructField, s *jsontype.Schema, name, 
 	return nil
 }
 
+// Tagged returns the values of a tag of a type's fields, by JSON pointer of
+// their members. * stands for each element or member of a list or a map.
+func Tagged(t reflect.Type, tag string) (map[string]string, error) {
+	d := deriver{known: knownTypes(), busy: map[reflect.Type]bool{}}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if err := d.check(t, t.String()); err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	return all, d.tagged(t, tag, "", t.String(), all)
+}
+
+func (d *deriver) tagged(t reflect.Type, tag, at, where string, all map[string]string) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch k := t.Kind(); {
+	case d.known[t] != nil:
+		return nil
+	case k == reflect.Slice, k == reflect.Array, k == reflect.Map:
+		return d.tagged(t.Elem(), tag, at+"/*", where+"[]", all)
+	case k != reflect.Struct:
+		return nil
+	}
+	for _, field := range reflect.VisibleFields(t) {
+		name, used, err := d.field(field, where)
+		if err != nil {
+			return err
+		}
+		if !used {
+			continue
+		}
+		below := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		if value, is := field.Tag.Lookup(tag); is {
+			all[below] = value
+		}
+		if err := d.tagged(field.Type, tag, below, where+"."+field.Name, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // value parses a value in a tag: for a text the text itself, otherwise JSON.
 func (d *deriver) value(t reflect.Type, text string) (any, error) {
 	for t.Kind() == reflect.Pointer {
