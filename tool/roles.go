@@ -5,8 +5,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
+	"github.com/remit-dev/remit/internal/pointer"
 	"github.com/remit-dev/remit/internal/schema"
 	"github.com/remit-dev/remit/provenance"
 )
@@ -19,8 +19,8 @@ func rolesOf(in reflect.Type) (provenance.Roles, error) {
 		return nil, err
 	}
 	roles := provenance.Roles{}
-	for pointer, role := range tags {
-		roles[pointer] = provenance.Role(role)
+	for place, role := range tags {
+		roles[place] = provenance.Role(role)
 	}
 	return roles, roles.Check()
 }
@@ -32,7 +32,7 @@ func (all Params) roles(declared provenance.Roles) (provenance.Roles, error) {
 		if p.Role == "" {
 			continue
 		}
-		at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(p.Name)
+		at := pointer.Join("", p.Name)
 		if other, is := out[at]; is && other != p.Role {
 			return nil, fmt.Errorf("parameter %q: its role is %s, and Roles says %s; leave one out", p.Name, p.Role, other)
 		}
@@ -47,17 +47,17 @@ func (all Params) roles(declared provenance.Roles) (provenance.Roles, error) {
 // checkPlaces refuses roles of arguments and trust of fields that the schemas
 // do not know: a misspelled name would leave a part as the whole around it is.
 func (t *tool) checkPlaces() error {
-	for _, pointer := range slices.Sorted(maps.Keys(t.spec.Roles)) {
-		if err := t.input.CheckPointer(pointer); err != nil {
-			return fmt.Errorf("role of argument %q: %w", pointer, err)
+	for _, place := range slices.Sorted(maps.Keys(t.spec.Roles)) {
+		if err := t.input.CheckPointer(place); err != nil {
+			return fmt.Errorf("role of argument %q: %w", place, err)
 		}
 	}
 	if t.spec.OutputContent == nil {
 		return nil
 	}
-	for _, pointer := range slices.Sorted(maps.Keys(t.spec.OutputContent.Fields)) {
-		if err := t.output.CheckPointer(pointer); err != nil {
-			return fmt.Errorf("trust of field %q: %w", pointer, err)
+	for _, place := range slices.Sorted(maps.Keys(t.spec.OutputContent.Fields)) {
+		if err := t.output.CheckPointer(place); err != nil {
+			return fmt.Errorf("trust of field %q: %w", place, err)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	jsontype "github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/pointer"
 )
 
 // tags applies the tags of fields: `enum:"a,b"` lists the valid values, for an
@@ -151,7 +152,7 @@ func (d *deriver) tagged(t reflect.Type, tag, at, where string, all map[string]s
 		if !used {
 			continue
 		}
-		below := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		below := pointer.Join(at, name)
 		if value, is := field.Tag.Lookup(tag); is {
 			all[below] = value
 		}
