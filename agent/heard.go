@@ -66,9 +66,9 @@ func (s *Session) Heard(ctx context.Context, texts ...string) error {
 	return nil
 }
 
-// said notes what a person said in a conversation. If it cannot, the
+// noteUserText notes what a person said in a conversation. If it cannot, the
 // conversation goes on, and the text does not count as said.
-func (s *Session) said(ctx context.Context, text string) {
+func (s *Session) noteUserText(ctx context.Context, text string) {
 	if s.state.from != nil { // delegated: the text can be of a model
 		return
 	}

@@ -171,7 +171,7 @@ func (l Loop) Ask(ctx context.Context, tx *Txn, c Conversation, text string) (Co
 	}
 	c.Messages = messages
 	if tx != nil {
-		tx.s.said(ctx, text)
+		tx.s.noteUserText(ctx, text)
 	}
 	return l.Run(ctx, tx, c)
 }

@@ -58,17 +58,17 @@ func (one *session) prompts(ctx context.Context, e Event) error {
 	}
 	one.goOn()
 	err := one.promptEnds(ctx)
-	one.heard(ctx, e)
+	one.notePrompt(ctx, e)
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.prompt = prompt{e.Prompt, e.Text, e.Prompt != ""}
 	return err
 }
 
-// heard notes what the person said. If it cannot, the prompt goes on, and
+// notePrompt notes what the person said. If it cannot, the prompt goes on, and
 // nothing counts as said. The prompt of a sub-agent is of a model. A text that
 // begins with a tag can be a notice of the client, with the output of a tool.
-func (one *session) heard(ctx context.Context, e Event) {
+func (one *session) notePrompt(ctx context.Context, e Event) {
 	text := strings.TrimSpace(e.Text)
 	if text == "" || e.Agent != "" || text[0] == '<' {
 		return

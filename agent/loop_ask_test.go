@@ -18,10 +18,10 @@ import (
 	"github.com/remit-dev/remit/tool/wire"
 )
 
-// TestAskIsHeard checks that a value of a person's text has its origin in the
+// TestAskNotesTheText checks that a value of a person's text has its origin in the
 // calls that follow, and that the text for a delegated session has not: another
 // agent can have written that.
-func TestAskIsHeard(t *testing.T) {
+func TestAskNotesTheText(t *testing.T) {
 	for _, delegated := range []bool{false, true} {
 		var last []perm.ValueFacts
 		engine := perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
@@ -46,26 +46,26 @@ func TestAskIsHeard(t *testing.T) {
 	}
 }
 
-// deafJournal cannot note what a person said.
-type deafJournal struct{ journal.Journal }
+// fullJournal cannot note what a person said.
+type fullJournal struct{ journal.Journal }
 
-var errDeaf = errors.New("no room")
+var errFull = errors.New("no room")
 
-func (j deafJournal) Append(ctx context.Context, w journal.Batch) error {
+func (j fullJournal) Append(ctx context.Context, w journal.Batch) error {
 	for _, e := range w.Entries {
 		if e.Header.Kind == record.KindHeard {
-			return errDeaf
+			return errFull
 		}
 	}
 	return j.Journal.Append(ctx, w)
 }
 
-// TestUnheardGoesOn checks that a text that cannot be noted ends no
+// TestAskGoesOn checks that a text that cannot be noted ends no
 // conversation, and that the log says so without the text.
-func TestUnheardGoesOn(t *testing.T) {
+func TestAskGoesOn(t *testing.T) {
 	var log bytes.Buffer
 	b := newLoopBench(t, wire.Anthropic, []fakemodel.Turn{spoken("", call("look", `{"n":1}`)), spoken("Done.")},
-		agent.Journal(deafJournal{journal.Memory()}), agent.Log(slog.New(slog.NewTextHandler(&log, nil))))
+		agent.Journal(fullJournal{journal.Memory()}), agent.Log(slog.New(slog.NewTextHandler(&log, nil))))
 	c, err := b.loop.Ask(t.Context(), begin(t, b.s), agent.Conversation{}, "Look at secret-4711.")
 	require.NoError(t, err)
 	require.Equal(t, "Done.", c.Answer)
