@@ -63,6 +63,7 @@ func (s *Session) Heard(ctx context.Context, texts ...string) error {
 	if err := rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: body}}}); err != nil {
 		return fmt.Errorf("agent: heard: %w", err)
 	}
+	s.state.origins.written([]revert.CallRecord{{Body: body}})
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/remit-dev/remit/internal/origin"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
@@ -25,10 +26,16 @@ type origins struct {
 	index    *origin.Index
 	tools    map[string]record.ToolRef // of the calls in flight
 	settings map[string]bool           // digests of those that are noted
+	// follows says that other processes can add records of the family: each look
+	// reads the journal then. Otherwise the first look reads it, and this process
+	// hands over what it writes later.
+	follows bool
+	begun   bool            // the journal was read
+	noted   map[string]bool // calls whose result is noted before its record
 }
 
 func newOrigins(j journal.Journal, session string, declared func(record.ToolRef) *shape) *origins {
-	o := &origins{family: newFamily(j, session), declared: declared, tools: map[string]record.ToolRef{}, settings: map[string]bool{}}
+	o := &origins{family: newFamily(j, session), declared: declared, tools: map[string]record.ToolRef{}, settings: map[string]bool{}, noted: map[string]bool{}}
 	o.index = origin.New(o.digest)
 	return o
 }
@@ -125,6 +132,10 @@ func (o *origins) done(call string, b *record.Done) {
 	if b.Undelivered != "" {
 		return
 	}
+	if o.noted[call] {
+		delete(o.noted, call)
+		return
+	}
 	declared := o.declared(o.tools[call])
 	var r tool.Result
 	if declared == nil || !declared.trusts || canon.Decode(output, &r) != nil {
@@ -174,7 +185,7 @@ const (
 // Those without a trusted origin are first if there are too many, and cut says
 // so.
 func (o *origins) look(ctx context.Context, t tool.Tool, args json.RawMessage) (facts []perm.ValueFacts, cut bool, err error) {
-	if err := o.read(ctx, o.note, o.lost); err != nil {
+	if err := o.catchUp(ctx); err != nil {
 		return nil, false, fmt.Errorf("where the values of the arguments come from: %w", err)
 	}
 	input, err := canon.Parse(args, canon.DefaultLimits())
@@ -209,6 +220,43 @@ func (o *origins) look(ctx context.Context, t tool.Tool, args json.RawMessage) (
 	return facts[:min(len(facts), mostValues)], cut, nil
 }
 
+// catchUp reads the records that are not noted.
+func (o *origins) catchUp(ctx context.Context) error {
+	o.mu.Lock()
+	noted := o.begun && !o.follows
+	o.begun = true // what is written from here on can be noted twice, which changes nothing
+	o.mu.Unlock()
+	if noted {
+		return nil
+	}
+	err := o.read(ctx, o.note, o.lost)
+	if err != nil {
+		o.mu.Lock()
+		o.begun = false
+		o.mu.Unlock()
+	}
+	return err
+}
+
+// follow makes each look read what other processes wrote.
+func (o *origins) follow() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.follows = true
+}
+
+// written notes records that this process has written.
+func (o *origins) written(lines []revert.CallRecord) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.begun || o.follows {
+		return
+	}
+	for _, l := range lines {
+		o.note(l.Call, l.Body)
+	}
+}
+
 // configured notes the settings of a tool.
 func (o *origins) configured(t tool.Tool) {
 	digest := t.SettingsDigest()
@@ -233,12 +281,45 @@ func (o *origins) value(leaf origin.Leaf, declared *shape) (perm.ValueFacts, ori
 	}
 	from := o.index.Look(leaf.Text)
 	one := perm.ValueFacts{Pointer: leaf.Pointer, Role: string(role), Origins: from.Names(), Short: origin.Short(leaf.Text)}
+	if role == provenance.Authority && !strings.ContainsAny(leaf.Text, " \t\r\n,;<") {
+		return one, from // it is one word, which is looked up as a whole
+	}
 	for _, id := range origin.Identifiers(leaf.Text) {
 		if id.Text != leaf.Text || role != provenance.Authority {
 			one.Identifiers = append(one.Identifiers, perm.IdentifierFacts{Text: id.Text, Kind: id.Kind, Origins: o.index.Look(id.Text).Names()})
 		}
 	}
 	return one, from
+}
+
+// longResult is the size from which a result is noted beside its record.
+const longResult = 64 << 10
+
+// ahead begins to note a long result of which nothing is trusted, while the
+// caller records it.
+func (o *origins) ahead(call string, t tool.Tool, output []byte) (wait func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.begun || o.follows || len(output) < longResult {
+		return func() {}
+	}
+	if declared := o.declared(record.ToolRef{Name: t.Name(), Digest: t.Digest()}); declared != nil && declared.trusts {
+		return func() {}
+	}
+	o.noted[call] = true
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.index.Seen(output, true)
+	}()
+	return func() { <-done }
+}
+
+// Note begins to note a result.
+func (c *txnFacts) Note(call string, t tool.Tool, output []byte) (wait func()) {
+	return c.session.state.origins.ahead(call, t, output)
 }
 
 // Values returns where the values of the arguments of a call come from.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"weak"
 
 	"github.com/remit-dev/remit/internal/canon"
@@ -30,6 +31,12 @@ type sessionState struct {
 
 	properties sync.Map     // for filters
 	requests   atomic.Int64 // number of turns so far: batches and single calls
+}
+
+// records notes records that a transaction of the session has written.
+func (st *sessionState) records(at time.Time, lines []revert.CallRecord) {
+	st.counters.records(at, lines)
+	st.origins.written(lines)
 }
 
 // nextTurn returns the number of a new turn of the session.
@@ -151,6 +158,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 			return nil, err
 		}
 		from = parent.state
+		from.origins.follow()
 	}
 	used := 0
 	if body.Uses > 0 {

@@ -42,7 +42,7 @@ func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, p *rever
 }
 
 func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, p *revert.Prompt, up *Txn, nest string) *Txn {
-	rec = rec.Watched(s.state.counters.records)
+	rec = rec.Watched(s.state.records)
 	tx := &Txn{s: s, prompt: p, rec: rec, lock: newTxnLock(s.rt.services.Host), counts: &txnFacts{session: s, txn: rec.Txn()}, up: up, nest: nest}
 	var beside *pipeline.Pipeline
 	if up != nil {

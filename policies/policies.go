@@ -28,6 +28,8 @@ var (
 	userProvided embed.FS
 	//go:embed untrusted/*.rego
 	untrusted embed.FS
+	//go:embed provenance/*.rego untrusted/facts.rego
+	provenance embed.FS
 	//go:embed coding-agent/*.rego workspace/paths.rego workspace/clientfacts.rego workspace/gitfacts.rego
 	codingAgent embed.FS
 	//go:embed lib/*.rego
@@ -47,7 +49,7 @@ func Names() []string { return slices.Sorted(maps.Keys(packs())) }
 func packs() map[string]fs.FS {
 	return map[string]fs.FS{
 		"workspace": workspace, "readonly": readOnly, "askall": askAll, "flow": flow, "user_provided": userProvided, "untrusted": untrusted,
-		"coding-agent": codingAgent,
+		"coding-agent": codingAgent, "provenance": provenance,
 	}
 }
 
@@ -98,6 +100,12 @@ func UserProvided() fs.FS { return userProvided }
 // session that has read untrusted content. It allows nothing: load it beside
 // another pack.
 func Untrusted() fs.FS { return untrusted }
+
+// Provenance returns the pack for sessions that read untrusted content: an effect
+// then runs without approval only if the person, the configuration or a trusted
+// part of a result named what it acts on. It allows nothing: load it beside
+// another pack.
+func Provenance() fs.FS { return provenance }
 
 // Lib returns helpers for custom rules, package remit.lib: paths, hosts, roles,
 // arguments, counts and times. None of its rules decides.

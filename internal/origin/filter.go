@@ -1,6 +1,10 @@
 package origin
 
-import "math/bits"
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+)
 
 // filter is a set of hashes that can say "there" of one that is not, and never
 // "missing" of one that is: a Bloom filter whose bits of one hash are in one
@@ -8,8 +12,10 @@ import "math/bits"
 // hash that is missing is taken for one that is there with a probability below
 // 1 %, as TestFilter measures.
 type filter struct {
-	parts []part // the last one takes new hashes
-	full  bool   // everything counts as there
+	parts []part   // the last one takes new hashes
+	full  bool     // everything counts as there
+	last  []uint64 // added lately: most words of a text come again
+	most  int      // bound of the lines of a part; 0: mostLines
 }
 
 type part struct {
@@ -28,7 +34,17 @@ const (
 )
 
 func (f *filter) add(hash uint64) {
-	if f.full || f.has(hash) {
+	if f.full {
+		return
+	}
+	if f.last == nil {
+		f.last = make([]uint64, 1<<12)
+	}
+	last := &f.last[hash&(1<<12-1)]
+	if *last == hash {
+		return
+	}
+	if *last = hash; f.has(hash) {
 		return
 	}
 	if n := len(f.parts); n == 0 || f.parts[n-1].room == 0 {
@@ -36,7 +52,7 @@ func (f *filter) add(hash uint64) {
 		if n > 0 {
 			lines = 4 * len(f.parts[n-1].lines)
 		}
-		if lines > mostLines {
+		if lines > cmp.Or(f.most, mostLines) {
 			f.full, f.parts = true, nil
 			return
 		}
@@ -44,9 +60,10 @@ func (f *filter) add(hash uint64) {
 	}
 	p := &f.parts[len(f.parts)-1]
 	p.room--
-	l := &p.lines[hash>>32&uint64(len(p.lines)-1)]
-	for i, mask := range masks(hash) {
-		l[i] |= mask
+	l, m := &p.lines[hash>>32&uint64(len(p.lines)-1)], mix(hash)
+	for i := range masks {
+		word, bit := bitOf(m, i)
+		l[word] |= bit
 	}
 }
 
@@ -54,32 +71,32 @@ func (f *filter) has(hash uint64) bool {
 	if f.full {
 		return true
 	}
-	m := masks(hash)
-	for i := range f.parts {
-		if f.parts[i].has(hash, &m) {
+	m := mix(hash)
+	for i := len(f.parts) - 1; i >= 0; i-- { // the largest one first
+		if f.parts[i].has(hash, m) {
 			return true
 		}
 	}
 	return false
 }
 
-func (p *part) has(hash uint64, m *line) bool {
+func (p *part) has(hash, m uint64) bool {
 	l := &p.lines[hash>>32&uint64(len(p.lines)-1)]
-	for i, mask := range m {
-		if l[i]&mask != mask {
+	for i := range masks {
+		if word, bit := bitOf(m, i); l[word]&bit == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// masks returns the bits of a hash: one in each of eight words.
-func masks(hash uint64) (m line) {
-	h := mix(hash)
-	for i := range m {
-		m[i] = 1 << (h >> (8 * i) & 63)
-	}
-	return m
+// masks is how many bits a hash has.
+const masks = 5
+
+// bitOf returns the word and the bit in it of one of the bits of a hash.
+func bitOf(m uint64, i int) (word, bit uint64) {
+	m >>= 9 * i
+	return m & 7, 1 << (m >> 3 & 63)
 }
 
 // mix spreads the bits of a hash (the finalizer of MurmurHash3).
@@ -92,35 +109,52 @@ func mix(h uint64) uint64 {
 }
 
 // scan calls each for the hash of every word of a text, and for the hash of
-// every two words that follow each other. Words are letters, digits and bytes
-// beyond ASCII, and letters of ASCII have no case. In JSON, an escape separates.
+// every two words that follow each other with no space between them, as in an
+// address. Words are letters, digits and bytes beyond ASCII, and have no case.
+// In JSON, an escape counts as a space.
 func scan(text []byte, json bool, each func(hash uint64)) {
-	const offset, prime = 0xcbf29ce484222325, 0x100000001b3
-	hash, last := uint64(offset), uint64(0)
-	end := func() {
-		if hash == offset {
-			return
+	last := uint64(0)
+	for i := 0; i < len(text); {
+		if c := text[i]; folded[c] == 0 {
+			i++
+			if c <= ' ' {
+				last = 0
+			} else if json && c == '\\' && i < len(text) {
+				last = 0
+				if i++; text[i-1] == 'u' {
+					i = min(i+4, len(text))
+				}
+			}
+			continue
 		}
-		each(mix(hash))
+		start := i
+		for i < len(text) && folded[text[i]] != 0 {
+			i++
+		}
+		hash := hashWord(text[start:i])
+		each(hash)
 		if last != 0 {
 			each(pair(last, hash))
 		}
-		last, hash = hash, offset
+		last = hash
 	}
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if folded[c] != 0 {
-			hash = (hash ^ uint64(folded[c])) * prime
-			continue
-		}
-		end()
-		if json && c == '\\' && i+1 < len(text) {
-			if i++; text[i] == 'u' {
-				i = min(i+4, len(text)-1)
-			}
-		}
+}
+
+// noCase makes letters of ASCII lower case, and changes no digit. Other bytes can
+// become equal, so that more counts as seen.
+const noCase = 0x2020202020202020
+
+// hashWord returns the hash of a word, eight bytes at a time.
+func hashWord(word []byte) uint64 {
+	hash := uint64(len(word))*0x9e3779b97f4a7c15 + 1
+	for ; len(word) >= 8; word = word[8:] {
+		hash = bits.RotateLeft64((hash^(binary.LittleEndian.Uint64(word)|noCase))*0xff51afd7ed558ccd, 29)
 	}
-	end()
+	rest := uint64(0)
+	for i, c := range word {
+		rest |= uint64(c|0x20) << (8 * i)
+	}
+	return mix(hash ^ rest)
 }
 
 // pair returns the hash of two words that follow each other.
@@ -141,32 +175,11 @@ var folded = func() (t [256]byte) {
 	return t
 }()
 
-// hashes returns what a filter has of a text that it contains: its words, or
-// the pairs of them.
-func hashes(text string) []uint64 {
-	var words, pairs []uint64
-	n := 0
-	scan([]byte(text), false, func(hash uint64) {
-		// After the first word each word comes with its pair.
-		if n++; n == 1 || n%2 == 0 {
-			words = append(words, hash)
-		} else {
-			pairs = append(pairs, hash)
-		}
-	})
-	if len(pairs) > 0 {
-		return pairs
-	}
-	return words
-}
-
 // contains reports whether the filter can have been given a text.
 func (f *filter) contains(text string) bool {
-	all := hashes(text)
-	for _, hash := range all {
-		if !f.has(hash) {
-			return false
-		}
-	}
-	return len(all) > 0
+	some, all := false, true
+	scan([]byte(text), false, func(hash uint64) {
+		some, all = true, all && f.has(hash)
+	})
+	return some && all
 }

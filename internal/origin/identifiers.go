@@ -15,6 +15,9 @@ type Identifier struct {
 // Identifiers returns the URLs, e-mail addresses, and numbers of accounts and
 // phones in a text, each once.
 func Identifiers(text string) []Identifier {
+	if !strings.ContainsAny(text, ".:/\\@") && strings.Count(strings.Map(digit, text), "0") < 4 {
+		return nil // neither a host nor half of the digits of an account
+	}
 	var all []Identifier
 	seen := map[Identifier]bool{}
 	add := func(text, kind string) {
@@ -37,4 +40,12 @@ func Identifiers(text string) []Identifier {
 		add(account, "account")
 	}
 	return all
+}
+
+// digit maps digits to 0.
+func digit(r rune) rune {
+	if '0' <= r && r <= '9' {
+		return '0'
+	}
+	return -1
 }

@@ -224,9 +224,8 @@ func (x *Index) Blind() { x.written.unknown = true }
 // written are the values that calls were told and that had no trusted origin,
 // without case and separators.
 type written struct {
+	all     map[string]bool
 	long    map[string][]string // of four bytes and more, by the first four
-	short   map[string]bool
-	count   int
 	unknown bool
 }
 
@@ -237,28 +236,24 @@ const window = 4
 func (w *written) add(value string, most int) {
 	value = bare(value)
 	switch {
-	case value == "" || len(value) > longest || w.short[value]:
+	case value == "" || len(value) > longest || w.all[value]:
 		return
-	case len(value) >= window && slices.Contains(w.long[value[:window]], value):
-		return
-	case w.count >= most:
+	case len(w.all) >= most:
 		w.unknown = true
 		return
-	case w.long == nil:
-		w.long, w.short = map[string][]string{}, map[string]bool{}
+	case w.all == nil:
+		w.all, w.long = map[string]bool{}, map[string][]string{}
 	}
-	w.count++
-	if len(value) < window {
-		w.short[value] = true
-		return
+	w.all[value] = true
+	if len(value) >= window {
+		w.long[value[:window]] = append(w.long[value[:window]], value)
 	}
-	w.long[value[:window]] = append(w.long[value[:window]], value)
 }
 
 // makes reports whether a value can be made of written ones: it contains a long
 // one, or is put together of short ones.
 func (w *written) makes(value string) bool {
-	if value = bare(value); value == "" || w.count == 0 {
+	if value = bare(value); value == "" || len(w.all) == 0 {
 		return false
 	}
 	reached := make([]bool, len(value)+1) // by short ones alone
@@ -268,7 +263,7 @@ func (w *written) makes(value string) bool {
 			return true
 		}
 		for n := 1; reached[i] && n < window && i+n <= len(value); n++ {
-			reached[i+n] = reached[i+n] || w.short[value[i:i+n]]
+			reached[i+n] = reached[i+n] || w.all[value[i:i+n]]
 		}
 	}
 	return reached[len(value)]

@@ -132,7 +132,9 @@ func number(word string) (canonical string, ok bool) {
 
 // split returns the digits before and after the decimal point.
 func split(word string) (whole, fraction string, ok bool) {
-	word = strings.NewReplacer("'", "", "’", "").Replace(word)
+	if strings.ContainsAny(word, "'’") {
+		word = strings.ReplaceAll(strings.ReplaceAll(word, "'", ""), "’", "")
+	}
 	for i := range len(word) {
 		if c := word[i]; (c < '0' || c > '9') && c != '.' && c != ',' {
 			return "", "", false
