@@ -2,6 +2,7 @@ package origin
 
 import (
 	"strings"
+	"time"
 
 	"github.com/remit-dev/remit/internal/urlscan"
 )
@@ -27,7 +28,9 @@ func Identifiers(text string) []Identifier {
 		}
 	}
 	for _, m := range urlscan.Find(text) {
-		add(m.Text, "url")
+		if !isTime(m.Text) {
+			add(m.Text, "url")
+		}
 	}
 	for _, word := range words(text) {
 		if _, host, is := strings.Cut(word, "@"); is && isHost(host) {
@@ -40,6 +43,17 @@ func Identifiers(text string) []Identifier {
 		add(account, "account")
 	}
 	return all
+}
+
+// isTime reports whether a text is a time as programs write it, which has the
+// colon of a host and its port.
+func isTime(text string) bool {
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339, "15:04", "15:04:05"} {
+		if _, err := time.Parse(layout, text); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // digit maps digits to 0.

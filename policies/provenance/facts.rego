@@ -43,3 +43,21 @@ guarded if {
 }
 
 default later := false
+
+# A file of this package beside the pack can say "strict := true". Then a person, or the
+# configuration, names one argument at least of each effect that a revert does not take
+# back exactly. This also stops a choice among trusted values, and asks more often.
+default strict := false
+
+named if {
+	some value in input.call.values
+	value.role == "authority"
+	some origin in value.origins
+	origin in {"person", "config"}
+}
+
+doubts contains "any argument" if {
+	strict
+	input.call.effect_class != "reversible"
+	not named
+}

@@ -79,3 +79,15 @@ test_facts if {
 	not provenance.later with input as doc(after, "reversible", "none", [])
 	provenance.guarded with input as doc(after, "reversible", "none", [])
 }
+
+test_strict if {
+	every class in ["compensable", "deferrable", "pivot"] {
+		trusted := doc(after, class, "none", [value("authority", ["trusted"])])
+		free(trusted)
+		asks(trusted, "any argument") with provenance.strict as true
+		said := doc(after, class, "none", [value("authority", ["trusted"]), value("authority", ["person", "untrusted"])])
+		free(said) with provenance.strict as true
+	}
+	free(doc(after, "reversible", "none", [value("authority", ["trusted"])])) with provenance.strict as true
+	asks(doc(after, "pivot", "none", [value("content", ["person"])]), "any argument") with provenance.strict as true
+}

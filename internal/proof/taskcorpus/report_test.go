@@ -23,14 +23,15 @@ var (
 )
 
 // measured are the policies that are measured by default, as far as they exist.
-var measured = []string{allowAll, "untrusted", "flow", "user_provided", "provenance", "commit-gate"}
+var measured = []string{allowAll, "untrusted", "flow", "user_provided", "provenance", "provenance+strict", "commit-gate"}
 
 func policyNames() []string {
 	if *packsFlag != "" {
 		return strings.Fields(*packsFlag)
 	}
 	return slices.DeleteFunc(slices.Clone(measured), func(name string) bool {
-		_, ok := policies.Pack(name)
+		first, _, _ := strings.Cut(name, "+")
+		_, ok := policies.Pack(first)
 		return name != allowAll && !ok
 	})
 }

@@ -29,6 +29,9 @@ const allowAll = "allow-all"
 
 var allows = fstest.MapFS{"allow.rego": {Data: []byte("package remit\n\nallow contains \"everything\" if true\n")}}
 
+// strict makes the pack provenance strict.
+var strict = fstest.MapFS{"strict.rego": {Data: []byte("package remit.provenance\n\nstrict := true\n")}}
+
 // everything is the policy that allows everything.
 type everything struct{}
 
@@ -46,6 +49,10 @@ func engineOf(policy string) (perm.Engine, error) {
 	}
 	sources := []rego.Source{{FS: allows}}
 	for name := range strings.SplitSeq(policy, "+") {
+		if name == "strict" {
+			sources = append(sources, rego.Source{FS: strict})
+			continue
+		}
 		pack, ok := policies.Pack(name)
 		if !ok {
 			return nil, fmt.Errorf("pack %q: there is none; the packs are %v", name, policies.Names())
