@@ -67,6 +67,17 @@ func (s *Session) Heard(ctx context.Context, texts ...string) error {
 	return nil
 }
 
+// noteUserText notes what a person said in a conversation. If it cannot, the
+// conversation goes on, and the text does not count as said.
+func (s *Session) noteUserText(ctx context.Context, text string) {
+	if s.state.from != nil { // delegated: the text can be of a model
+		return
+	}
+	if err := s.Heard(ctx, text); err != nil {
+		s.rt.log.Warn("what a person said could not be noted; its values count as made by the model", "session", s.id, "error", err)
+	}
+}
+
 // userURLs holds which URLs a session and its delegations were given. It holds
 // only digests.
 type userURLs struct {

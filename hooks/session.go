@@ -58,10 +58,24 @@ func (one *session) prompts(ctx context.Context, e Event) error {
 	}
 	one.goOn()
 	err := one.promptEnds(ctx)
+	one.notePrompt(ctx, e)
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.prompt = prompt{e.Prompt, e.Text, e.Prompt != ""}
 	return err
+}
+
+// notePrompt notes what the person said. If it cannot, the prompt goes on, and
+// nothing counts as said. The prompt of a sub-agent is of a model. A text that
+// begins with a tag can be a notice of the client, with the output of a tool.
+func (one *session) notePrompt(ctx context.Context, e Event) {
+	text := strings.TrimSpace(e.Text)
+	if text == "" || e.Agent != "" || text[0] == '<' {
+		return
+	}
+	if err := one.agent.Heard(context.WithoutCancel(ctx), text); err != nil {
+		one.server.tell(fmt.Errorf("what the person said does not count: %w", err))
+	}
 }
 
 // promptEnds ends the open uses of the prompt, and commits its transaction.

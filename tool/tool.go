@@ -60,6 +60,9 @@ func FromSpec(s Spec) (Tool, error) {
 		if t.spec.Input, err = s.Params.schema(); err != nil {
 			return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
 		}
+		if t.spec.Roles, err = s.Params.roles(s.Roles); err != nil {
+			return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
+		}
 		t.spec.Params = nil
 	}
 	if t.spec.Input != nil {
@@ -82,6 +85,9 @@ func FromSpec(s Spec) (Tool, error) {
 		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
 	}
 	if err := t.checkCounters(); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
+	}
+	if err := t.checkPlaces(); err != nil {
 		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
 	}
 	if t.digest, err = t.declarationDigest(); err != nil {

@@ -75,6 +75,7 @@ var siblings = [][2]string{
 	{"internal/sandbox/first", "internal/shim"},
 	{"internal/version/first", "internal/version"},
 	{"internal/schema", "internal/canon"},
+	{"internal/schema", "internal/pointer"},
 	{"internal/schema", "internal/suggest"},
 	{"internal/jsonfile", "internal/canon"},
 	{"internal/jsonfile", "internal/suggest"},
