@@ -38,6 +38,7 @@ var layers = [][]string{
 	{"console", "hooks", "mcp"},
 	{"agent/..."},
 	{"agent"},
+	{"internal/callview"}, // what people see of recorded calls
 	{"internal/pipeline"},
 	{"tool/..."},
 	{"tool"},

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/tool"
 )
@@ -118,11 +119,11 @@ const (
 
 // showPreview shows what the call would change.
 func (p *prompt) showPreview(ctx context.Context, ask ctxperm.ApprovalRequest) {
-	what := Preview{Patch: ask.Preview}
+	what := callview.Preview{Patch: ask.Preview}
 	if ask.Preview == "" {
 		tools, err := tool.NewRegistry(state.Tools(p.app)...)
 		if err == nil {
-			what = PreviewCall(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
+			what = callview.PreviewCall(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
 		}
 	}
 	what = what.Truncate(ShownLines)

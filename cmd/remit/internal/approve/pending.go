@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
@@ -62,9 +63,9 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 		}
 		most = approval.ShownLines
 	}
-	all, damage := approval.FindPending(ctx, j)
+	all, damage := callview.FindPending(ctx, j)
 	if id != "" {
-		all = slices.DeleteFunc(all, func(w approval.Pending) bool { return w.Call.Ref.Call != id })
+		all = slices.DeleteFunc(all, func(w callview.Pending) bool { return w.Call.Ref.Call != id })
 		if len(all) == 0 && damage == nil {
 			return &cli.Problem{Code: cli.ExitUsage, What: "call " + id + " does not wait", Fix: p.Hint("show", id) + " tells how it stands"}
 		}
@@ -79,7 +80,7 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 }
 
 // writeAll writes pending calls.
-func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, most int, asJSON bool) error {
+func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []callview.Pending, most int, asJSON bool) error {
 	tools, err := tool.NewRegistry(state.RecordedTools(a)...)
 	if err != nil {
 		return err

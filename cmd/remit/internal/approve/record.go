@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/internal/lineage"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -22,33 +22,33 @@ import (
 
 // PendingRecord is the JSON form of a pending call.
 type PendingRecord struct {
-	Call      string          `json:"call"`
-	Txn       string          `json:"txn"`
-	Session   string          `json:"session"`
-	Principal string          `json:"principal"`
-	Tool      string          `json:"tool"`
-	Input     json.RawMessage `json:"input"` // without sensitive values
-	Access    []record.Access `json:"access"`
-	Reasons   []render.Reason `json:"reasons"`
-	Remember  *perm.Remember  `json:"remember,omitempty"` // what the policy lets an approval cover beside the call
-	Since     time.Time       `json:"since"`
-	Expires   time.Time       `json:"expires"`
-	State     string          `json:"state"`              // waits, approved, denied, expired, interrupted
-	By        string          `json:"by,omitempty"`       // who answered
-	Earlier   string          `json:"earlier,omitempty"`  // earlier approvals of the call, in words
-	Process   string          `json:"asker,omitempty"`    // name and number of the process that asked
-	OwnerGone bool            `json:"owner_gone"`         // that process has ended
-	Diff      string          `json:"diff,omitempty"`     // change of the files as they are now
-	Note      string          `json:"note,omitempty"`     // what diff lacks, and why
-	Question  string          `json:"question,omitempty"` // digest that an approval names, if a program's changes wait
-	Approve   string          `json:"approve,omitempty"`  // command that approves the call
+	Call      string            `json:"call"`
+	Txn       string            `json:"txn"`
+	Session   string            `json:"session"`
+	Principal string            `json:"principal"`
+	Tool      string            `json:"tool"`
+	Input     json.RawMessage   `json:"input"` // without sensitive values
+	Access    []record.Access   `json:"access"`
+	Reasons   []callview.Reason `json:"reasons"`
+	Remember  *perm.Remember    `json:"remember,omitempty"` // what the policy lets an approval cover beside the call
+	Since     time.Time         `json:"since"`
+	Expires   time.Time         `json:"expires"`
+	State     string            `json:"state"`              // waits, approved, denied, expired, interrupted
+	By        string            `json:"by,omitempty"`       // who answered
+	Earlier   string            `json:"earlier,omitempty"`  // earlier approvals of the call, in words
+	Process   string            `json:"asker,omitempty"`    // name and number of the process that asked
+	OwnerGone bool              `json:"owner_gone"`         // that process has ended
+	Diff      string            `json:"diff,omitempty"`     // change of the files as they are now
+	Note      string            `json:"note,omitempty"`     // what diff lacks, and why
+	Question  string            `json:"question,omitempty"` // digest that an approval names, if a program's changes wait
+	Approve   string            `json:"approve,omitempty"`  // command that approves the call
 
 	client string
 }
 
 // recordOf returns the record of a pending call, with at most the given number
 // of lines of its difference.
-func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, w approval.Pending, tools tool.Registry, most int) (PendingRecord, error) {
+func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, w callview.Pending, tools tool.Registry, most int) (PendingRecord, error) {
 	who, err := state.PrincipalOf(ctx, j, w.Txn.Session)
 	if err != nil {
 		return PendingRecord{}, err
@@ -56,25 +56,25 @@ func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Jou
 	c := w.Call
 	r := PendingRecord{
 		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.ID, Tool: c.Tool.Name, Input: pendingInput(c, tools), Access: cli.Listed(c.Asked.Access),
-		Earlier: c.Asked.Earlier(), Reasons: []render.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.Alive, client: render.Client(who.Client),
+		Earlier: c.Asked.Earlier(), Reasons: []callview.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.Alive, client: render.Client(who.Client),
 	}
 	var d perm.DecisionRecord
 	if err := json.Unmarshal(c.Asked.Decision, &d); err != nil {
 		return PendingRecord{}, fmt.Errorf("the decision of call %s: %w", r.Call, err)
 	}
 	r.Remember = d.Remember
-	r.Reasons = cli.Listed(render.DecisionOf(&d).Reasons)
+	r.Reasons = cli.Listed(callview.DecisionOf(&d).Reasons)
 	var asked lineage.AskingProcess
 	if first := w.Call.Asked.Processes; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
 		r.Process = fmt.Sprintf("%s (process %d)", asked.Processes[0].Name, asked.Processes[0].PID)
 	}
-	what := approval.Preview{Patch: w.Call.Asked.Preview}
+	what := callview.Preview{Patch: w.Call.Asked.Preview}
 	if w.Call.Asked.Purpose == "" {
 		folders, err := p.RootFolders(ctx, j, w.Txn.Session)
 		if err != nil {
 			return PendingRecord{}, err
 		}
-		what = approval.PreviewCall(ctx, folders, tools, r.Tool, c.Tool.Digest, c.Asked.Input)
+		what = callview.PreviewCall(ctx, folders, tools, r.Tool, c.Tool.Digest, c.Asked.Input)
 	} else {
 		r.Question = w.Call.Asked.Digest
 	}
@@ -94,7 +94,7 @@ func pendingInput(c *revert.Call, tools tool.Registry) json.RawMessage {
 	case input == nil:
 		return json.RawMessage("null")
 	case known:
-		return render.HideArguments(input, t.Spec().Hints.Sensitive)
+		return callview.HideArguments(input, t.Spec().Hints.Sensitive)
 	default:
 		return input
 	}
@@ -108,7 +108,7 @@ func ofAServer(accesses []record.Access) bool {
 	})
 }
 
-func (r *PendingRecord) state(p *state.Workspace, w approval.Pending, now time.Time) {
+func (r *PendingRecord) state(p *state.Workspace, w callview.Pending, now time.Time) {
 	c := w.Call
 	switch {
 	case c.Phase == revert.PhaseStarted && !w.Alive: // the call asked while it ran
