@@ -14,7 +14,6 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert/journal"
@@ -107,7 +106,7 @@ func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07
 
 // writePending writes one pending call.
 func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord, now time.Time) {
-	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), render.Arguments(r.Input, nil))
+	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), callview.Arguments(r.Input, nil))
 	row := func(name, text string) {
 		if text != "" {
 			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint(fmt.Sprintf("%-9s", name)), cli.Printable(text))

@@ -161,11 +161,11 @@ func writeEnd(row func(name, text string), c shownCall) {
 	if c.Erased != nil {
 		row("erased", strings.TrimSuffix(strings.TrimPrefix(erasedWords(erasedOf(c.Call)), "erased ")+": "+c.Erased.Why, ": "))
 		for _, touched := range c.Erased.Touched {
-			row("changed", render.Resource(touched))
+			row("changed", callview.Resource(touched))
 		}
 	}
 	for _, ch := range changesOf(c.Changes) {
-		row("change", render.ChangeVerb(ch.Kind)+" "+render.Resource(ch.Resource)+": "+tokenWords(ch.Before)+" -> "+tokenWords(ch.After))
+		row("change", callview.ChangeVerb(ch.Kind)+" "+callview.Resource(ch.Resource)+": "+tokenWords(ch.Before)+" -> "+tokenWords(ch.After))
 	}
 	for _, h := range c.ContactedHosts() {
 		row("reached", fmt.Sprintf("%s: %d bytes sent, %d received", h.Origin, h.Sent, h.Received))
@@ -237,7 +237,7 @@ func writeReversal(p cli.Style, w io.Writer, row func(name, text string), u *rev
 		if !r.Outcome.Clean() {
 			mark = p.Bad("✗")
 		}
-		_, _ = fmt.Fprintf(w, "            %s %s %s", mark, reversalWord(u, r), render.Resource(r.Resource))
+		_, _ = fmt.Fprintf(w, "            %s %s %s", mark, reversalWord(u, r), callview.Resource(r.Resource))
 		if r.Why != "" {
 			_, _ = fmt.Fprintf(w, ": %s", cli.Printable(r.Why))
 		}
@@ -250,7 +250,7 @@ func reversalWord(u *revert.Reversal, r effect.Result) string {
 	steps := u.Reverting.Steps
 	i := slices.IndexFunc(steps, func(s effect.Step) bool { return s.Change.Resource == r.Resource })
 	if r.Outcome != effect.Restored || i < 0 {
-		return render.RevertOutcome(r.Outcome)
+		return callview.RevertOutcome(r.Outcome)
 	}
 	return restoring(steps[i].Change.Kind) + "d"
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -191,5 +192,5 @@ func (t textWriter) args(c call) string {
 	if found, ok := t.tools.Get(c.tool); ok {
 		hidden = found.Spec().Hints.Sensitive
 	}
-	return render.Arguments(c.args, hidden)
+	return callview.Arguments(c.args, hidden)
 }
