@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
@@ -55,7 +53,7 @@ func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Jou
 	}
 	c := w.Call
 	r := PendingRecord{
-		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.ID, Tool: c.Tool.Name, Input: pendingInput(c, tools), Access: cli.Listed(c.Asked.Access),
+		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.ID, Tool: c.Tool.Name, Input: callview.PendingInput(c, tools), Access: cli.Listed(c.Asked.Access),
 		Earlier: c.Asked.Earlier(), Reasons: []callview.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.Alive, client: render.Client(who.Client),
 	}
 	var d perm.DecisionRecord
@@ -82,30 +80,6 @@ func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Jou
 	r.Diff, r.Note = what.Patch, what.Note
 	r.state(p, w, a.Host.Now())
 	return r, nil
-}
-
-// pendingInput returns the input of a pending call without its sensitive values.
-// It hides the whole input of an unknown tool, unless an MCP server offers it.
-func pendingInput(c *revert.Call, tools tool.Registry) json.RawMessage {
-	t, known := tools.Get(c.Tool.Name)
-	switch input := c.Input(); {
-	case !known && !ofAServer(c.Asked.Access):
-		return json.RawMessage(`"(hidden)"`)
-	case input == nil:
-		return json.RawMessage("null")
-	case known:
-		return callview.HideArguments(input, t.Spec().Hints.Sensitive)
-	default:
-		return input
-	}
-}
-
-// ofAServer reports whether a call is one of an MCP server's tool. Such a tool
-// declares no sensitive arguments, and the approver must see them.
-func ofAServer(accesses []record.Access) bool {
-	return slices.ContainsFunc(accesses, func(a record.Access) bool {
-		return a.Action == string(perm.Call) && strings.HasPrefix(a.Resource, "mcp://")
-	})
 }
 
 func (r *PendingRecord) state(p *state.Workspace, w callview.Pending, now time.Time) {

@@ -102,7 +102,9 @@ func foldersWords(roots []folderRecord) string {
 
 // ended returns how the program of a call ended. It returns the zero value if
 // there is none.
-func (c callLine) ended() render.Program { return render.Program{Code: c.ExitCode, Signal: c.Signal} }
+func (c callLine) ended() callview.Program {
+	return callview.Program{Code: c.ExitCode, Signal: c.Signal}
+}
 
 // callWords describes in one line the arguments and the outcome of a call.
 func callWords(p cli.Style, c callLine, tools tool.Registry) string {

@@ -56,14 +56,14 @@ func writeCall(p cli.Style, w io.Writer, c shownCall) {
 
 // programOf returns how the program of a call ended. It returns the zero value
 // if the call ran none.
-func programOf(c *revert.Call) render.Program {
+func programOf(c *revert.Call) callview.Program {
 	if c.Done == nil {
-		return render.Program{}
+		return callview.Program{}
 	}
-	if program, is := render.ProgramOf(c.Done.Output); is {
+	if program, is := callview.ProgramOf(c.Done.Output); is {
 		return program
 	}
-	return render.Program{}
+	return callview.Program{}
 }
 
 // writeAttempt writes who made the call, with what, and how the policy decided.
@@ -200,7 +200,7 @@ func writeOutput(row func(name, text string), c shownCall) {
 // outputRows writes all of an output: that of a program line by line, any other
 // as JSON.
 func outputRows(row func(name, text string), name string, output json.RawMessage) {
-	e, is := render.ProgramOf(output)
+	e, is := callview.ProgramOf(output)
 	if !is {
 		row(name, string(output))
 		return

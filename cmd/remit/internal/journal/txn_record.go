@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
@@ -197,7 +196,7 @@ func lineOf(t *revert.Txn, c *revert.Call) callLine {
 		input: c.Input(),
 	}
 	if c.Done != nil {
-		if e, is := render.ProgramOf(c.Done.Output); is {
+		if e, is := callview.ProgramOf(c.Done.Output); is {
 			l.ExitCode, l.Signal = e.Code, e.Signal
 		}
 	}

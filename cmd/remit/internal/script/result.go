@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -86,7 +85,7 @@ func (s *Summary) count(o tool.Outcome) {
 		s.Waiting++
 	case tool.StatusDone:
 		s.Done++
-		if e, is := render.ProgramOf(o.Output); is && e.Failed() {
+		if e, is := callview.ProgramOf(o.Output); is && e.Failed() {
 			s.ProgramsFailed++
 		}
 	case tool.StatusHeld:

@@ -37,7 +37,7 @@ func (t textWriter) ended(n int, c call, o tool.Outcome, how string) {
 	}
 	var words string
 	mark := t.markOf(o.Status)
-	program, isProgram := render.ProgramOf(o.Output)
+	program, isProgram := callview.ProgramOf(o.Output)
 	isProgram = isProgram && o.Status == tool.StatusDone
 	if isProgram && program.Failed() {
 		mark, how = t.paint.Bad("✗"), how+t.paint.Bad(program.Result())+"  "
