@@ -15,7 +15,37 @@ func CheckApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error 
 	if err != nil {
 		return err
 	}
-	who := cli.UnknownCaller()
+	who, err := checkCaller(a, p, s, calls)
+	if err != nil {
+		return err
+	}
+	if len(calls) == 0 && !s.Unattended && who.Terminal != nil {
+		return approverProblem(p, who.Terminal)
+	}
+	if s.Passphrase == nil {
+		return nil
+	}
+	return askPassphrase(a, s.Passphrase)
+}
+
+// CheckPage rejects an approval on a page if an agent can control the command
+// that serves it, or if approvals need a passphrase, which is typed at a
+// terminal.
+func CheckPage(a *cli.App, p *state.Workspace, call *revert.Call) error {
+	s, err := ReadSettings(p.StateDir)
+	if err != nil {
+		return err
+	}
+	if s.Passphrase != nil {
+		return &cli.Problem{Code: cli.ExitDenied, What: "approvals need a passphrase, which is typed at a terminal", Fix: p.Hint("approve", call.Ref.Call)}
+	}
+	_, err = checkCaller(a, p, s, []*revert.Call{call})
+	return err
+}
+
+// checkCaller rejects approvals of calls whose agent can control the command.
+func checkCaller(a *cli.App, p *state.Workspace, s Settings, calls []*revert.Call) (who cli.Caller, err error) {
+	who = cli.UnknownCaller()
 	if a.Caller != nil {
 		who = a.Caller()
 	}
@@ -28,16 +58,10 @@ func CheckApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error 
 			continue
 		}
 		if err := who.Refuses(askers); err != nil {
-			return approverProblem(p, err)
+			return who, approverProblem(p, err)
 		}
 	}
-	if len(calls) == 0 && !s.Unattended && who.Terminal != nil {
-		return approverProblem(p, who.Terminal)
-	}
-	if s.Passphrase == nil {
-		return nil
-	}
-	return askPassphrase(a, s.Passphrase)
+	return who, nil
 }
 
 // approverProblem returns the error for an approval from this process. It says where

@@ -1,0 +1,264 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/internal/callview"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// Limits of one page of the timeline. A page that looked at maxLooked
+// transactions ends there, and leads on.
+const (
+	txnsOnPage = 25
+	maxLooked  = 1000
+)
+
+// filter selects calls of the timeline.
+type filter struct {
+	Session, Tool, Outcome, Path, Text string
+	From, To                           string // as a form has them
+	from, to                           time.Time
+}
+
+type timelinePage struct {
+	filter
+	Who      string
+	Statuses []string
+	Groups   []group
+	Next     string // address of the next page
+	Newest   string // address of the first page, if this is another one
+	Looked   int
+	Partial  bool // the page ended before it was full
+	Damage   string
+}
+
+func number(r *http.Request, name string) int64 {
+	n, err := strconv.ParseInt(r.URL.Query().Get(name), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+func filterOf(q url.Values) filter {
+	f := filter{
+		Session: q.Get("session"), Tool: strings.TrimSpace(q.Get("tool")), Outcome: q.Get("outcome"), Path: strings.TrimSpace(q.Get("path")), Text: strings.TrimSpace(q.Get("q")),
+		From: q.Get("from"), To: q.Get("to"),
+	}
+	f.from, f.to = timeOf(f.From), timeOf(f.To)
+	return f
+}
+
+// timeOf parses the value of a field for a time. It returns the zero time for an
+// empty or invalid one.
+func timeOf(text string) time.Time {
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+func (f filter) address(before int64) string {
+	q := url.Values{}
+	for name, v := range map[string]string{"session": f.Session, "tool": f.Tool, "outcome": f.Outcome, "path": f.Path, "q": f.Text, "from": f.From, "to": f.To} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	if before > 0 {
+		q.Set("before", strconv.FormatInt(before, 10))
+	}
+	return "/timeline?" + q.Encode()
+}
+
+// about returns the texts of which a record of a wanted transaction contains
+// one. It returns nil if no text narrows the search.
+func (f filter) about() []string {
+	for _, text := range []string{f.Path, f.Text} {
+		if text != "" {
+			return []string{inJSON(text)}
+		}
+	}
+	return nil
+}
+
+// inJSON returns a text as it is inside a string of a record.
+func inJSON(text string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(text) != nil {
+		return text
+	}
+	return strings.Trim(strings.TrimSpace(b.String()), `"`)
+}
+
+// narrows reports whether the filter leaves out calls of a transaction.
+func (f filter) narrows() bool { return f.Tool+f.Outcome+f.Path+f.Text != "" }
+
+func (c *Console) timeline(r *http.Request) (string, page, error) {
+	ctx, f, before := r.Context(), filterOf(r.URL.Query()), number(r, "before")
+	head, err := c.newest(ctx)
+	if err != nil {
+		return "", page{}, err
+	}
+	d := timelinePage{filter: f, Statuses: statuses()}
+	if f.Session != "" {
+		d.Who = c.principal(ctx, f.Session)
+	}
+	next, err := c.find(ctx, &d, before)
+	if err != nil {
+		return "", page{}, err
+	}
+	if next > 0 {
+		d.Next = f.address(next)
+	}
+	p := page{Title: "Timeline", Place: "timeline", Head: head}
+	if before > 0 {
+		d.Newest = f.address(0)
+	} else {
+		p.Live = f.address(0)
+	}
+	p.Data = d
+	return "timeline", p, nil
+}
+
+// find adds the transactions of a page. It returns the position at which the
+// next page begins, 0 if there is none.
+func (c *Console) find(ctx context.Context, d *timelinePage, before int64) (next int64, err error) {
+	f := d.filter
+	q := journal.Query{Session: f.Session, Newest: true, Before: before, Kinds: []record.Kind{record.KindBegun}}
+	if about := f.about(); about != nil {
+		q.About, q.Kinds = about, searched()
+	}
+	var txns []*revert.Txn
+	var boxes []txnBox
+	seen := map[string]bool{}
+	for e, err := range c.Runtime.Journal().Entries(ctx, q) {
+		if err != nil {
+			if e.Pos == 0 {
+				return 0, err
+			}
+			d.Damage = err.Error()
+			continue
+		}
+		if e.Header.Txn == "" || seen[e.Header.Txn] {
+			continue
+		}
+		if len(txns) == txnsOnPage || len(seen) == maxLooked {
+			next, d.Partial = e.Pos+1, len(txns) < txnsOnPage
+			break
+		}
+		seen[e.Header.Txn] = true
+		if q.About != nil && before > 0 {
+			if shown, err := c.shownBefore(ctx, q, e.Header.Txn, before); shown || err != nil {
+				if err != nil {
+					return 0, err
+				}
+				continue
+			}
+		}
+		t, err := c.Runtime.Load(ctx, e.Header.Txn)
+		if errors.Is(err, record.ErrDamaged) {
+			d.Damage = err.Error()
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		if box, ok := c.selected(ctx, f, t); ok {
+			txns, boxes = append(txns, t), append(boxes, box)
+		}
+	}
+	d.Looked, d.Groups = len(seen), grouped(txns, boxes)
+	return next, nil
+}
+
+// searched are the kinds of records that a search reads: what was asked for,
+// what changed, and what came out.
+func searched() []record.Kind {
+	return []record.Kind{record.KindBegun, record.KindStarted, record.KindDenied, record.KindAsked, record.KindChanged, record.KindDone, record.KindFailed, record.KindInvalid, record.KindHeld}
+}
+
+// shownBefore reports whether an earlier page of a search showed a transaction.
+func (c *Console) shownBefore(ctx context.Context, q journal.Query, txn string, before int64) (bool, error) {
+	q.Session, q.Txn, q.Newest, q.Before, q.After, q.Limit = "", txn, false, 0, before-1, 1
+	for _, err := range c.Runtime.Journal().Entries(ctx, q) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// selected returns a transaction with the calls that a filter selects. ok is
+// false if it selects none.
+func (c *Console) selected(ctx context.Context, f filter, t *revert.Txn) (box txnBox, ok bool) {
+	if !f.from.IsZero() && t.Began.Before(f.from) || !f.to.IsZero() && t.Began.After(f.to) {
+		return box, false
+	}
+	if !f.narrows() {
+		return c.boxOf(ctx, t), true
+	}
+	part := *t
+	part.Calls = slices.DeleteFunc(slices.Clone(t.Calls), func(call *revert.Call) bool { return !c.matches(f, t, call) })
+	if len(part.Calls) == 0 {
+		return box, false
+	}
+	box = c.boxOf(ctx, t)
+	all := box.Calls
+	box.Calls, box.More = nil, 0
+	for _, call := range part.Calls[:min(len(part.Calls), listedCalls)] {
+		box.Calls = append(box.Calls, c.lineOf(call))
+	}
+	box.More = max(len(all)+box.More-len(box.Calls), 0)
+	return box, true
+}
+
+func (c *Console) matches(f filter, t *revert.Txn, call *revert.Call) bool {
+	if f.Tool != "" && !strings.Contains(call.Tool.Name, f.Tool) {
+		return false
+	}
+	if f.Outcome != "" && callview.Status(call) != f.Outcome {
+		return false
+	}
+	if f.Path != "" && !touches(call, f.Path) {
+		return false
+	}
+	return f.Text == "" || c.mentions(t, call, f.Text)
+}
+
+// touches reports whether a call changed or accessed a resource whose name
+// contains a text.
+func touches(call *revert.Call, text string) bool {
+	for _, ch := range call.Changes {
+		if strings.Contains(ch.Resource, text) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(callview.AttemptOf(call).Access, func(a record.Access) bool { return strings.Contains(a.Resource, text) })
+}
+
+// mentions reports whether what a page shows of a call contains a text. It does
+// not look at sensitive values, which a search must not confirm.
+func (c *Console) mentions(t *revert.Txn, call *revert.Call, text string) bool {
+	if t.Prompt != nil && strings.Contains(t.Prompt.Text, text) || strings.Contains(call.Tool.Name, text) || touches(call, text) {
+		return true
+	}
+	shown := callview.WithoutSensitive(call, c.sensitive(call.Tool.Name))
+	a := callview.AttemptOf(shown)
+	in := inJSON(text)
+	return strings.Contains(string(a.Input), in) || strings.Contains(a.Why, text) || shown.Done != nil && strings.Contains(string(shown.Done.Output), in)
+}
