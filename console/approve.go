@@ -41,7 +41,7 @@ type approvePage struct {
 }
 
 func (c *Console) approval(r *http.Request) (string, page, error) {
-	ctx, id := r.Context(), r.URL.Query().Get("id")
+	ctx, id := r.Context(), idOf(r.URL.Query())
 	t, call, err := revert.LoadCall(ctx, c.Runtime.Journal(), id)
 	if err != nil {
 		return "", page{}, err
@@ -121,10 +121,24 @@ func (c *Console) request(ctx context.Context, d *approvePage, call *revert.Call
 	if what.Patch == "" {
 		return nil
 	}
+	if call.Asked.Purpose == "" {
+		d.Files = append(d.Files, wanted(what.Patch, changed(call.Asked.Access)))
+		return nil
+	}
 	for _, part := range splitPatch(what.Patch) {
 		d.Files = append(d.Files, wanted(part, patchOf(part)))
 	}
 	return nil
+}
+
+// changed returns the resource that a call of a file tool wants to change.
+func changed(all []record.Access) string {
+	for _, a := range all {
+		if a.Action == string(perm.Write) || a.Action == string(perm.Delete) {
+			return a.Resource
+		}
+	}
+	return "the file"
 }
 
 // beside adds the newest calls of the session.
@@ -141,14 +155,17 @@ func (c *Console) beside(ctx context.Context, d *approvePage) error {
 // answer records the answer of a form. It names the request that the person saw.
 func (c *Console) answer(r *http.Request) (string, error) {
 	ctx, f := context.WithoutCancel(r.Context()), r.PostForm
-	_, call, err := revert.LoadCall(ctx, c.Runtime.Journal(), f.Get("id"))
+	_, call, err := revert.LoadCall(ctx, c.Runtime.Journal(), idOf(f))
 	if err != nil {
 		return "", err
+	}
+	if call.Answered != nil && call.Asked != nil && call.Answered.Digest == call.Asked.Digest {
+		return "", &problem{http.StatusConflict, "The call is answered already", answerWord(call.Answered.Approved) + " by " + call.Answered.By}
 	}
 	if call.Asked == nil || f.Get("request") == "" || call.Asked.Digest != f.Get("request") {
 		return "", &problem{http.StatusConflict, "The call asks for something else now", "Nothing was answered. Open the call again to see its request."}
 	}
-	reply := agent.Answer{Call: f.Get("id"), By: c.By, Why: f.Get("why"), RequestDigest: f.Get("request")}
+	reply := agent.Answer{Call: idOf(f), By: c.By, Why: f.Get("why"), RequestDigest: f.Get("request")}
 	if len(reply.Why) > maxWhy {
 		return "", &problem{http.StatusBadRequest, "The reason is too long", "It must be at most 2,000 bytes."}
 	}

@@ -67,7 +67,7 @@ type reversalPart struct {
 }
 
 func (c *Console) call(r *http.Request) (string, page, error) {
-	ctx, id := r.Context(), r.URL.Query().Get("id")
+	ctx, id := r.Context(), idOf(r.URL.Query())
 	txn, err := revert.TxnOf(ctx, c.Runtime.Journal(), id)
 	if err != nil {
 		return "", page{}, err

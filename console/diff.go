@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/diff"
 )
@@ -58,7 +57,7 @@ type diffLine struct {
 }
 
 func (c *Console) diff(r *http.Request) (string, page, error) {
-	ctx, id := r.Context(), r.URL.Query().Get("id")
+	ctx, id := r.Context(), idOf(r.URL.Query())
 	d, err := c.Runtime.Diff(ctx, id)
 	if err != nil {
 		return "", page{}, err
@@ -233,8 +232,13 @@ func splitPatch(patch string) (parts []string) {
 // patchOf returns the name of the file of a part of a patch.
 func patchOf(part string) string {
 	first, _, _ := strings.Cut(part, "\n")
+	if i := strings.LastIndex(first, ` "b/`); i >= 0 && strings.HasPrefix(first, "diff --git ") {
+		if name, err := strconv.Unquote(first[i+1:]); err == nil {
+			return strings.TrimPrefix(name, "b/")
+		}
+	}
 	if _, name, found := strings.Cut(first, " b/"); found && strings.HasPrefix(first, "diff --git ") {
-		return callview.Escape(name)
+		return name
 	}
 	return "the file"
 }

@@ -43,6 +43,7 @@ type txnBox struct {
 	RevertedBy      []string
 	Calls           []callLine
 	More            int // further calls
+	Skip            int // calls before those
 	Live            bool
 	CanRevert       bool
 }
@@ -70,7 +71,7 @@ func kindOf(status string) string {
 
 func (c *Console) lineOf(call *revert.Call) callLine {
 	l := callLine{
-		ID: call.Ref.Call, Tool: call.Tool.Name, Status: callview.Status(call), Class: string(call.Class()), Began: call.Began, Reverted: call.RevertSummary(),
+		ID: call.Ref.Call, Tool: call.Tool.Name, Status: callview.Status(call), Class: string(callview.AttemptOf(call).Class), Began: call.Began, Reverted: call.RevertSummary(),
 		Waits: call.Waits() && call.Asked != nil && call.Answered == nil,
 	}
 	l.Kind = kindOf(l.Status)
@@ -125,7 +126,10 @@ func exitWords(output json.RawMessage) string {
 }
 
 // boxOf returns a transaction for a list.
-func (c *Console) boxOf(ctx context.Context, t *revert.Txn) txnBox {
+func (c *Console) boxOf(ctx context.Context, t *revert.Txn) txnBox { return c.boxFrom(ctx, t, 0) }
+
+// boxFrom returns a transaction without its first calls.
+func (c *Console) boxFrom(ctx context.Context, t *revert.Txn, skip int) txnBox {
 	b := txnBox{
 		ID: t.ID, State: string(t.State()), Session: t.Session, Who: c.principal(ctx, t.Session), Began: t.Began, Reverts: t.Reverts, Redoes: t.Redoes, RevertedBy: t.RevertedBy,
 	}
@@ -137,9 +141,10 @@ func (c *Console) boxOf(ctx context.Context, t *revert.Txn) txnBox {
 			b.State = "open, its process ended"
 		}
 	}
-	for i, call := range t.Calls {
+	calls := t.Calls[min(skip, len(t.Calls)):]
+	for i, call := range calls {
 		if i == listedCalls {
-			b.More = len(t.Calls) - i
+			b.More, b.Skip = len(calls)-i, skip+i
 			break
 		}
 		b.Calls = append(b.Calls, c.lineOf(call))

@@ -26,6 +26,7 @@ type planPage struct {
 	ID      string
 	Parts   []planPart
 	Files   []fileChoice
+	Some    []string // the chosen files; empty: all
 	Cascade bool
 	Force   bool
 	Digest  string
@@ -69,7 +70,7 @@ type selection struct {
 }
 
 func selectionOf(v url.Values) selection {
-	return selection{id: v.Get("id"), resources: v["file"], cascade: v.Get("cascade") == "1", force: v.Get("force") == "1"}
+	return selection{id: idOf(v), resources: v["file"], cascade: v.Get("cascade") == "1", force: v.Get("force") == "1"}
 }
 
 func (s selection) address() string {
@@ -136,7 +137,7 @@ func (c *Console) plan(r *http.Request) (string, page, error) {
 }
 
 func (c *Console) planOf(ctx context.Context, s selection) (d planPage, err error) {
-	d = planPage{ID: s.id, Cascade: s.cascade, Force: s.force}
+	d = planPage{ID: s.id, Some: s.resources, Cascade: s.cascade, Force: s.force}
 	if d.Works, err = c.works(ctx, s.id); err != nil || d.Works {
 		return d, err
 	}
@@ -355,7 +356,7 @@ type redoPage struct {
 
 // redoPlan shows what a redo brings back: the changes of the revert.
 func (c *Console) redoPlan(r *http.Request) (string, page, error) {
-	ctx, id := r.Context(), r.URL.Query().Get("id")
+	ctx, id := r.Context(), idOf(r.URL.Query())
 	t, err := c.Runtime.Load(ctx, id)
 	if err != nil {
 		return "", page{}, err
@@ -381,7 +382,7 @@ func (c *Console) redoPlan(r *http.Request) (string, page, error) {
 }
 
 func (c *Console) redo(r *http.Request) (string, error) {
-	rep, err := c.Runtime.Redo(context.WithoutCancel(r.Context()), r.PostForm.Get("id"), c.By)
+	rep, err := c.Runtime.Redo(context.WithoutCancel(r.Context()), idOf(r.PostForm), c.By)
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		return "", err
 	}

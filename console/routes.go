@@ -116,7 +116,9 @@ func (c *Console) acted(act func(r *http.Request) (string, error)) http.HandlerF
 
 // write writes a page as a whole, so that a failed template leaves no half one.
 func (c *Console) write(w http.ResponseWriter, r *http.Request, name string, p page) {
-	p.Name, p.Form, p.By = c.Title, visitOf(r).form, c.By
+	if !p.Closed { // the name of the workspace is for the person who entered
+		p.Name, p.Form, p.By = c.Title, visitOf(r).form, c.By
+	}
 	var b bytes.Buffer
 	if err := pages[name].ExecuteTemplate(&b, "layout", p); err != nil {
 		refuse(w, http.StatusInternalServerError, "the page could not be made: "+err.Error())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/callview"
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
@@ -27,9 +28,10 @@ const (
 
 // filter selects calls of the timeline.
 type filter struct {
-	Session, Tool, Outcome, Path, Text string
-	From, To                           string // as a form has them
-	from, to                           time.Time
+	Session, Txn, Tool, Outcome, Path, Text string
+	From, To                                string // as a form has them
+	from, to                                time.Time
+	skip                                    int // calls of a single transaction that earlier pages show
 }
 
 type timelinePage struct {
@@ -52,9 +54,19 @@ func number(r *http.Request, name string) int64 {
 	return n
 }
 
+// idOf returns the ID that an address or a form names. It returns an ID that is
+// nowhere for a text that cannot be one: IDs are short and of printable ASCII.
+func idOf(v url.Values) string {
+	id := v.Get("id")
+	if id == "" || len(id) > 256 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "(none)"
+	}
+	return id
+}
+
 func filterOf(q url.Values) filter {
 	f := filter{
-		Session: q.Get("session"), Tool: strings.TrimSpace(q.Get("tool")), Outcome: q.Get("outcome"), Path: strings.TrimSpace(q.Get("path")), Text: strings.TrimSpace(q.Get("q")),
+		Session: q.Get("session"), Txn: q.Get("txn"), Tool: strings.TrimSpace(q.Get("tool")), Outcome: q.Get("outcome"), Path: strings.TrimSpace(q.Get("path")), Text: strings.TrimSpace(q.Get("q")),
 		From: q.Get("from"), To: q.Get("to"),
 	}
 	f.from, f.to = timeOf(f.From), timeOf(f.To)
@@ -74,7 +86,7 @@ func timeOf(text string) time.Time {
 
 func (f filter) address(before int64) string {
 	q := url.Values{}
-	for name, v := range map[string]string{"session": f.Session, "tool": f.Tool, "outcome": f.Outcome, "path": f.Path, "q": f.Text, "from": f.From, "to": f.To} {
+	for name, v := range map[string]string{"session": f.Session, "txn": f.Txn, "tool": f.Tool, "outcome": f.Outcome, "path": f.Path, "q": f.Text, "from": f.From, "to": f.To} {
 		if v != "" {
 			q.Set(name, v)
 		}
@@ -88,12 +100,29 @@ func (f filter) address(before int64) string {
 // about returns the texts of which a record of a wanted transaction contains
 // one. It returns nil if no text narrows the search.
 func (f filter) about() []string {
-	for _, text := range []string{f.Path, f.Text} {
-		if text != "" {
-			return []string{inJSON(text)}
-		}
+	switch {
+	case f.Path != "":
+		return named(f.Path)
+	case f.Text != "":
+		return named(f.Text)
+	default:
+		return nil
 	}
-	return nil
+}
+
+// named returns a text as records have it: as it is, and as a part of the name of
+// a resource.
+func named(text string) []string {
+	all := []string{inJSON(text)}
+	r, err := perm.FileResource("workspace", strings.Trim(text, "/"))
+	if err != nil {
+		return all
+	}
+	name := inJSON(strings.TrimPrefix(r.String(), "file://workspace/"))
+	if name != all[0] {
+		all = append(all, name)
+	}
+	return all
 }
 
 // inJSON returns a text as it is inside a string of a record.
@@ -116,6 +145,7 @@ func (c *Console) timeline(r *http.Request) (string, page, error) {
 	if err != nil {
 		return "", page{}, err
 	}
+	f.skip = int(min(number(r, "skip"), 1<<30))
 	d := timelinePage{filter: f, Statuses: statuses()}
 	if f.Session != "" {
 		d.Who = c.principal(ctx, f.Session)
@@ -141,7 +171,7 @@ func (c *Console) timeline(r *http.Request) (string, page, error) {
 // next page begins, 0 if there is none.
 func (c *Console) find(ctx context.Context, d *timelinePage, before int64) (next int64, err error) {
 	f := d.filter
-	q := journal.Query{Session: f.Session, Newest: true, Before: before, Kinds: []record.Kind{record.KindBegun}}
+	q := journal.Query{Session: f.Session, Txn: f.Txn, Newest: true, Before: before, Kinds: []record.Kind{record.KindBegun}}
 	if about := f.about(); about != nil {
 		q.About, q.Kinds = about, searched()
 	}
@@ -210,7 +240,7 @@ func (c *Console) selected(ctx context.Context, f filter, t *revert.Txn) (box tx
 		return box, false
 	}
 	if !f.narrows() {
-		return c.boxOf(ctx, t), true
+		return c.boxFrom(ctx, t, f.skip), true
 	}
 	part := *t
 	part.Calls = slices.DeleteFunc(slices.Clone(t.Calls), func(call *revert.Call) bool { return !c.matches(f, t, call) })
@@ -218,12 +248,11 @@ func (c *Console) selected(ctx context.Context, f filter, t *revert.Txn) (box tx
 		return box, false
 	}
 	box = c.boxOf(ctx, t)
-	all := box.Calls
-	box.Calls, box.More = nil, 0
+	box.Calls = nil
 	for _, call := range part.Calls[:min(len(part.Calls), listedCalls)] {
 		box.Calls = append(box.Calls, c.lineOf(call))
 	}
-	box.More = max(len(all)+box.More-len(box.Calls), 0)
+	box.More, box.Skip = len(t.Calls)-len(box.Calls), 0
 	return box, true
 }
 
@@ -244,11 +273,15 @@ func (c *Console) matches(f filter, t *revert.Txn, call *revert.Call) bool {
 // contains a text.
 func touches(call *revert.Call, text string) bool {
 	for _, ch := range call.Changes {
-		if strings.Contains(ch.Resource, text) {
+		if names(ch.Resource, text) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(callview.AttemptOf(call).Access, func(a record.Access) bool { return strings.Contains(a.Resource, text) })
+	return slices.ContainsFunc(callview.AttemptOf(call).Access, func(a record.Access) bool { return names(a.Resource, text) })
+}
+
+func names(resource, text string) bool {
+	return strings.Contains(resource, text) || strings.Contains(callview.Resource(resource), text)
 }
 
 // mentions reports whether what a page shows of a call contains a text. It does
