@@ -97,6 +97,9 @@ func attacks() []attack {
 		{"a cookie that another server set beside", func(p *place) *http.Request {
 			return cookie("remit_console=x; remit_console=" + p.cookie.Value)(p)
 		}},
+		{"a cookie that another server set behind", func(p *place) *http.Request {
+			return cookie("remit_console=" + p.cookie.Value + "; remit_console=x")(p)
+		}},
 		{"the cookie in another case", func(p *place) *http.Request {
 			return cookie("remit_console=" + strings.ToUpper(p.cookie.Value))(p)
 		}},
