@@ -47,17 +47,17 @@ func cookie(text string) func(p *place) *http.Request {
 	return changed(func(r *http.Request) { r.Header.Set("Cookie", text) })
 }
 
-// undoing returns a request that reverts a transaction, with one thing changed.
-func undoing(change func(p *place, r *http.Request)) func(p *place) *http.Request {
+// reverting returns a request that reverts a transaction, with one thing changed.
+func reverting(change func(p *place, r *http.Request)) func(p *place) *http.Request {
 	return func(p *place) *http.Request {
-		r := p.post("/revert", p.undoForm())
+		r := p.post("/revert", p.revertForm())
 		change(p, r)
 		return r
 	}
 }
 
-// undoForm is the form that reverts the newest write of notes.txt.
-func (p *place) undoForm() url.Values {
+// revertForm is the form that reverts the newest write of notes.txt.
+func (p *place) revertForm() url.Values {
 	p.writes++
 	out := p.write("notes.txt", fmt.Sprintf("theirs %d\n", p.writes))
 	require.Equal(p.t, tool.StatusDone, out.Status)
@@ -75,7 +75,7 @@ func body(text, kind string) func(p *place, r *http.Request) {
 // refill replaces a field of the form.
 func refill(name string, values ...string) func(p *place) *http.Request {
 	return func(p *place) *http.Request {
-		f := p.undoForm()
+		f := p.revertForm()
 		f[name] = values
 		return p.post("/revert", f)
 	}
@@ -152,46 +152,46 @@ func attacks() []attack {
 		{"a form without its token", refill("form")},
 		{"a form with an invented token", refill("form", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")},
 		{"a form with two tokens", func(p *place) *http.Request {
-			f := p.undoForm()
+			f := p.revertForm()
 			f["form"] = []string{f.Get("form"), "x"}
 			return p.post("/revert", f)
 		}},
 		{"a form of another visit", func(p *place) *http.Request {
-			f, other := p.undoForm(), *p
+			f, other := p.revertForm(), *p
 			other.cookie = p.enter()
 			f.Set("form", other.form())
 			return p.post("/revert", f)
 		}},
 		{"the token of the form in the address", func(p *place) *http.Request {
-			f := p.undoForm()
+			f := p.revertForm()
 			r := p.post("/revert?"+f.Encode(), url.Values{})
 			return r
 		}},
-		{"a form of another origin", undoing(set("Origin", "http://evil.example"))},
-		{"a form of another port", undoing(set("Origin", "http://remit-test.localhost:3000"))},
-		{"a form of a hidden origin", undoing(set("Origin", "null"))},
-		{"a form without an origin", undoing(drop("Origin"))},
-		{"a form with two origins", undoing(set("Origin", "http://"+host, "http://evil.example"))},
-		{"a form of https", undoing(set("Origin", "https://"+host))},
-		{"a form of another site", undoing(set("Sec-Fetch-Site", "cross-site"))},
-		{"a form that was typed", undoing(set("Sec-Fetch-Site", "none"))},
-		{"a form as text", undoing(func(p *place, r *http.Request) { body(p.undoForm().Encode(), "text/plain")(p, r) })},
-		{"a form as JSON", undoing(func(p *place, r *http.Request) { body(`{"form":"`+p.form()+`"}`, "application/json")(p, r) })},
-		{"a form in parts", undoing(func(p *place, r *http.Request) {
+		{"a form of another origin", reverting(set("Origin", "http://evil.example"))},
+		{"a form of another port", reverting(set("Origin", "http://remit-test.localhost:3000"))},
+		{"a form of a hidden origin", reverting(set("Origin", "null"))},
+		{"a form without an origin", reverting(drop("Origin"))},
+		{"a form with two origins", reverting(set("Origin", "http://"+host, "http://evil.example"))},
+		{"a form of https", reverting(set("Origin", "https://"+host))},
+		{"a form of another site", reverting(set("Sec-Fetch-Site", "cross-site"))},
+		{"a form that was typed", reverting(set("Sec-Fetch-Site", "none"))},
+		{"a form as text", reverting(func(p *place, r *http.Request) { body(p.revertForm().Encode(), "text/plain")(p, r) })},
+		{"a form as JSON", reverting(func(p *place, r *http.Request) { body(`{"form":"`+p.form()+`"}`, "application/json")(p, r) })},
+		{"a form in parts", reverting(func(p *place, r *http.Request) {
 			body("--b\r\nContent-Disposition: form-data; name=\"form\"\r\n\r\n"+p.form()+"\r\n--b--\r\n", "multipart/form-data; boundary=b")(p, r)
 		})},
-		{"a form without a type", undoing(drop("Content-Type"))},
-		{"a large form", undoing(func(p *place, r *http.Request) {
-			body(p.undoForm().Encode()+"&why="+strings.Repeat("x", 80<<10), "application/x-www-form-urlencoded")(p, r)
+		{"a form without a type", reverting(drop("Content-Type"))},
+		{"a large form", reverting(func(p *place, r *http.Request) {
+			body(p.revertForm().Encode()+"&why="+strings.Repeat("x", 80<<10), "application/x-www-form-urlencoded")(p, r)
 		})},
 		{"a revert by GET", func(p *place) *http.Request {
-			f := p.undoForm()
+			f := p.revertForm()
 			p.cookie = &http.Cookie{Name: p.cookie.Name, Value: p.cookie.Value}
 			r := p.get("/revert?" + f.Encode())
 			r.Method = "PUT"
 			return r
 		}},
-		{"a method in a header", undoing(func(_ *place, r *http.Request) {
+		{"a method in a header", reverting(func(_ *place, r *http.Request) {
 			r.Method = http.MethodGet
 			r.URL.Path = "/end"
 			r.Header.Set("X-HTTP-Method-Override", "POST")
@@ -241,7 +241,7 @@ func TestAttacks(t *testing.T) {
 func TestAttacksFail(t *testing.T) {
 	p := newPlace(t, console.Options{})
 	p.write("notes.txt", "mine\n")
-	w := p.do(p.post("/revert", p.undoForm()))
+	w := p.do(p.post("/revert", p.revertForm()))
 	require.Contains(t, p.location(w), "/report?n=")
 	require.Equal(t, "mine\n", p.content("notes.txt"))
 }
@@ -280,8 +280,8 @@ func TestHeaders(t *testing.T) {
 // the first one.
 func TestTwoTabs(t *testing.T) {
 	p := newPlace(t, console.Options{})
-	first := p.undoForm()
-	second := p.undoForm()
+	first := p.revertForm()
+	second := p.revertForm()
 	other := *p
 	other.cookie = p.enter()
 	other.page("/")

