@@ -24,6 +24,9 @@ import (
 const (
 	txnsOnPage = 25
 	maxLooked  = 1000
+
+	searchWindow = 20_000 // records that a search for a text reads before it looks at the clock
+	searchTime   = 300 * time.Millisecond
 )
 
 // filter selects calls of the timeline.
@@ -167,61 +170,116 @@ func (c *Console) timeline(r *http.Request) (string, page, error) {
 	return "timeline", p, nil
 }
 
+// search collects the transactions of a page.
+type search struct {
+	filter
+	before int64 // position at which the page begins; 0: the newest
+	page   *timelinePage
+	txns   []*revert.Txn
+	boxes  []txnBox
+	seen   map[string]bool
+}
+
 // find adds the transactions of a page. It returns the position at which the
 // next page begins, 0 if there is none.
 func (c *Console) find(ctx context.Context, d *timelinePage, before int64) (next int64, err error) {
-	f := d.filter
-	q := journal.Query{Session: f.Session, Txn: f.Txn, Newest: true, Before: before, Kinds: []record.Kind{record.KindBegun}}
-	if about := f.about(); about != nil {
-		q.About, q.Kinds = about, searched()
+	s := search{filter: d.filter, before: before, page: d, seen: map[string]bool{}}
+	q := journal.Query{Session: s.Session, Txn: s.Txn, Newest: true, Before: before, Kinds: []record.Kind{record.KindBegun}, About: s.about()}
+	switch {
+	case s.Path != "":
+		q.Kinds = namingKinds()
+	case s.Text != "":
+		q.Kinds = searchedKinds()
 	}
-	var txns []*revert.Txn
-	var boxes []txnBox
-	seen := map[string]bool{}
+	if s.Text != "" && s.Path == "" {
+		next, err = c.readWindows(ctx, &s, q)
+	} else {
+		next, err = c.read(ctx, &s, q)
+	}
+	d.Looked, d.Groups = len(s.seen), grouped(s.txns, s.boxes)
+	d.Partial = next > 0 && len(s.txns) < txnsOnPage
+	return next, err
+}
+
+// readWindows reads records that no index has, in parts: a page of a long journal
+// ends after some time, and says where the search continues.
+func (c *Console) readWindows(ctx context.Context, s *search, q journal.Query) (next int64, err error) {
+	if q.Before == 0 {
+		newest, err := c.newest(ctx)
+		if err != nil {
+			return 0, err
+		}
+		q.Before = newest + 1
+	}
+	for start := c.Now(); q.Before > 1; q.Before = q.After + 1 {
+		if c.Now().Sub(start) > searchTime {
+			return q.Before, nil
+		}
+		q.After = max(q.Before-1-searchWindow, 0)
+		if next, err = c.read(ctx, s, q); next > 0 || err != nil {
+			return next, err
+		}
+	}
+	return 0, nil
+}
+
+// read adds the transactions that a query finds. It returns the position at which
+// the next page begins if the page is full.
+func (c *Console) read(ctx context.Context, s *search, q journal.Query) (next int64, err error) {
 	for e, err := range c.Runtime.Journal().Entries(ctx, q) {
 		if err != nil {
 			if e.Pos == 0 {
 				return 0, err
 			}
-			d.Damage = err.Error()
+			s.page.Damage = err.Error()
 			continue
 		}
-		if e.Header.Txn == "" || seen[e.Header.Txn] {
+		if e.Header.Txn == "" || s.seen[e.Header.Txn] {
 			continue
 		}
-		if len(txns) == txnsOnPage || len(seen) == maxLooked {
-			next, d.Partial = e.Pos+1, len(txns) < txnsOnPage
-			break
+		if len(s.txns) == txnsOnPage || len(s.seen) == maxLooked {
+			return e.Pos + 1, nil
 		}
-		seen[e.Header.Txn] = true
-		if q.About != nil && before > 0 {
-			if shown, err := c.shownBefore(ctx, q, e.Header.Txn, before); shown || err != nil {
-				if err != nil {
-					return 0, err
-				}
-				continue
-			}
-		}
-		t, err := c.Runtime.Load(ctx, e.Header.Txn)
-		if errors.Is(err, record.ErrDamaged) {
-			d.Damage = err.Error()
-			continue
-		}
-		if err != nil {
+		s.seen[e.Header.Txn] = true
+		if err := c.add(ctx, s, q, e.Header.Txn); err != nil {
 			return 0, err
 		}
-		if box, ok := c.selected(ctx, f, t); ok {
-			txns, boxes = append(txns, t), append(boxes, box)
-		}
 	}
-	d.Looked, d.Groups = len(seen), grouped(txns, boxes)
-	return next, nil
+	return 0, nil
 }
 
-// searched are the kinds of records that a search reads: what was asked for,
-// what changed, and what came out.
-func searched() []record.Kind {
-	return []record.Kind{record.KindBegun, record.KindStarted, record.KindDenied, record.KindAsked, record.KindChanged, record.KindDone, record.KindFailed, record.KindInvalid, record.KindHeld}
+// add adds a transaction if the filter selects a call of it, and no earlier page
+// of the search shows it.
+func (c *Console) add(ctx context.Context, s *search, q journal.Query, txn string) error {
+	if q.About != nil && s.before > 0 {
+		if shown, err := c.shownBefore(ctx, q, txn, s.before); shown || err != nil {
+			return err
+		}
+	}
+	t, err := c.Runtime.Load(ctx, txn)
+	if errors.Is(err, record.ErrDamaged) {
+		s.page.Damage = err.Error()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if box, ok := c.selected(ctx, s.filter, t); ok {
+		s.txns, s.boxes = append(s.txns, t), append(s.boxes, box)
+	}
+	return nil
+}
+
+// namingKinds are the kinds of records that name what a call changed, or was
+// refused, or waits for. The journal has an index of them.
+func namingKinds() []record.Kind {
+	return []record.Kind{record.KindChanged, record.KindDenied, record.KindAsked, record.KindFailed, record.KindHeld}
+}
+
+// searchedKinds are the kinds of records that a search for a text reads: what was
+// asked for, what changed, and what came out.
+func searchedKinds() []record.Kind {
+	return append(namingKinds(), record.KindBegun, record.KindStarted, record.KindDone, record.KindInvalid)
 }
 
 // shownBefore reports whether an earlier page of a search showed a transaction.
