@@ -152,8 +152,7 @@ func linesOf(patch string) (all []diffLine) {
 	for text := range strings.Lines(patch) {
 		text = strings.TrimSuffix(text, "\n")
 		if m := hunk.FindStringSubmatch(text); m != nil {
-			from, _ := strconv.Atoi(m[1]) //nolint:errcheck // the expression matched digits
-			to, _ := strconv.Atoi(m[2])   //nolint:errcheck // as above
+			from, to := lineNumber(m[1]), lineNumber(m[2])
 			if gap := from - old; gap > 0 {
 				all = append(all, diffLine{Kind: "gap", Text: count(gap, "equal line")})
 			}
@@ -180,6 +179,15 @@ func linesOf(patch string) (all []diffLine) {
 		all = append(all, l)
 	}
 	return all
+}
+
+// lineNumber returns the number of some digits, 0 if it is too large.
+func lineNumber(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // noteOf returns what a line before the first hunk says to a person. The names

@@ -77,6 +77,7 @@ func checkPage(t *testing.T, path, page string) {
 			checkVisible(t, path, n.Data)
 		case html.CommentNode:
 			require.Fail(t, "a comment", "%s: %s", path, n.Data)
+		default:
 		}
 	}
 	require.Equal(t, 1, scripts, path)
