@@ -181,6 +181,21 @@ func TestTimeline(t *testing.T) {
 	require.Equal(t, 25, strings.Count(p.page("/timeline?q=word"), `<li class="call">`))
 }
 
+// TestPolicy: the page counts the calls of each rule, and leads to them.
+func TestPolicy(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	for range 3 {
+		p.write("notes.txt", "x")
+	}
+	p.call("file_delete", tool.Args{"path": "notes.txt"})
+	page := p.page("/policy")
+	require.Contains(t, page, `<span class="status good">allow</span>`)
+	require.Contains(t, page, `<span class="status bad">deny</span>`)
+	require.Contains(t, page, "3 calls")
+	require.Contains(t, page, "1 call ")
+	require.Equal(t, 4, strings.Count(p.page("/timeline?q=rules.rego%3A7"), `<li class="call">`))
+}
+
 // TestSensitive: no page shows a sensitive argument, and no search finds it.
 func TestSensitive(t *testing.T) {
 	login, err := tool.FromSpec(tool.Spec{

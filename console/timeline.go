@@ -351,5 +351,5 @@ func (c *Console) mentions(t *revert.Txn, call *revert.Call, text string) bool {
 	shown := callview.WithoutSensitive(call, c.sensitive(call.Tool.Name))
 	a := callview.AttemptOf(shown)
 	in := inJSON(text)
-	return strings.Contains(string(a.Input), in) || strings.Contains(a.Why, text) || shown.Done != nil && strings.Contains(string(shown.Done.Output), in)
+	return strings.Contains(string(a.Input), in) || strings.Contains(a.Why, text) || strings.Contains(string(a.Raw), in) || shown.Done != nil && strings.Contains(string(shown.Done.Output), in)
 }

@@ -77,7 +77,7 @@ func (p *place) pages() []string {
 	p.heading("Timeline")
 	links, err := chromedp.Run(p.ctx, chromedp.Evaluate[[]string](`[...new Set([...document.querySelectorAll("main a")].map((a) => a.getAttribute("href")))]`))
 	require.NoError(p.t, err)
-	all := []string{"/", "/sessions", "/timeline", "/nosuch", "/enter"}
+	all := []string{"/", "/sessions", "/policy", "/timeline", "/nosuch", "/enter"}
 	kinds := map[string]int{}
 	for _, l := range links {
 		kind, _, _ := strings.Cut(l, "?")
