@@ -73,9 +73,10 @@ build: ## Build bin/remit, without cgo
 # for much of their time, so they run beside each other.
 # At its end each test binary waits for late reports of the detector: one second by default, and a twentieth of it here.
 # A higher GOGC saves up to a fifth of the time under the detector. vet runs once.
-# .ci/postgres installs PostgreSQL if it is missing, for root; otherwise its tests are skipped with a message.
+# .ci/postgres installs PostgreSQL if it is missing, for root; otherwise its tests are skipped with a message. So does .ci/chromium.
 test: ## Run everything that must pass: vet, and all tests, with the race detector where it can run
 	@sh .ci/postgres || echo "make test: WITHOUT PostgreSQL: its tests are skipped"
+	@sh .ci/chromium || echo "make test: WITHOUT Chromium: its tests are skipped"
 	@race="-race -gcflags=modernc.org/...=-race=false -gcflags=github.com/open-policy-agent/opa/v1/ast/...=-race=false"; why=$$($(GO) build -race -o /dev/null runtime/cgo 2>&1) || { race=; \
 	  echo "make test: WITHOUT the race detector, which cannot run here: $$why"; }; \
 	status=0; \

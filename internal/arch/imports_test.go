@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"examples/..."},
 	{"cmd/..."},
 	{ // the families of verbs: none imports another
-		"cmd/remit/internal/approve", "cmd/remit/internal/completion", "cmd/remit/internal/doctor", "cmd/remit/internal/execute", "cmd/remit/internal/gateway", "cmd/remit/internal/hook", "cmd/remit/internal/journal",
+		"cmd/remit/internal/approve", "cmd/remit/internal/completion", "cmd/remit/internal/console", "cmd/remit/internal/doctor", "cmd/remit/internal/execute", "cmd/remit/internal/gateway", "cmd/remit/internal/hook", "cmd/remit/internal/journal",
 		"cmd/remit/internal/policy", "cmd/remit/internal/script", "cmd/remit/internal/secret", "cmd/remit/internal/serve", "cmd/remit/internal/tools",
 	},
 	{"cmd/remit/internal/startup"},
@@ -38,6 +38,7 @@ var layers = [][]string{
 	{"console", "hooks", "mcp"},
 	{"agent/..."},
 	{"agent"},
+	{"internal/callview"}, // what people see of recorded calls
 	{"internal/pipeline"},
 	{"tool/..."},
 	{"tool"},

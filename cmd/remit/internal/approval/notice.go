@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
@@ -49,7 +49,7 @@ func (n *Notices) Show(ask ctxperm.ApprovalRequest) {
 		n.notify.enqueue(n, ask)
 		return
 	}
-	row("with", render.Arguments(ask.Input, sensitive(n.Tools(), ask.Tool)))
+	row("with", callview.Arguments(ask.Input, sensitive(n.Tools(), ask.Tool)))
 	if ask.InPlace > 0 {
 		row("here", fmt.Sprintf("it has begun, so this process waits for the answer, at most %s; then the call is denied", ask.InPlace))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
@@ -119,11 +120,11 @@ const (
 
 // showPreview shows what the call would change.
 func (p *prompt) showPreview(ctx context.Context, ask ctxperm.ApprovalRequest) {
-	what := Preview{Patch: ask.Preview}
+	what := callview.Preview{Patch: ask.Preview}
 	if ask.Preview == "" {
 		tools, err := tool.NewRegistry(state.Tools(p.app)...)
 		if err == nil {
-			what = PreviewCall(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
+			what = callview.PreviewCall(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
 		}
 	}
 	what = what.Truncate(ShownLines)
@@ -138,7 +139,7 @@ func (p *prompt) showPreview(ctx context.Context, ask ctxperm.ApprovalRequest) {
 
 // approvalText returns the difference of a transaction, bounded for a terminal.
 func approvalText(text string) string {
-	what := Preview{Patch: text}.Truncate(ListedLines)
+	what := callview.Preview{Patch: text}.Truncate(ListedLines)
 	if what.Note != "" {
 		return what.Patch + what.Note + "; d shows them\n"
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -122,7 +123,7 @@ func decide(ctx context.Context, a *cli.App, f *answerFlags, id string) error {
 	}
 	at := f.Workspace // an answer does not need the folders of roots
 	at.Moved = nil
-	var w approval.Pending
+	var w callview.Pending
 	err = startup.WithRuntime(ctx, a, &at, func(rt *agent.Runtime) (err error) {
 		f.HintFlags = at.HintFlags
 		w, err = recordAnswer(ctx, a, rt, f, &at, id, who)
@@ -144,7 +145,7 @@ func decide(ctx context.Context, a *cli.App, f *answerFlags, id string) error {
 }
 
 // recordAnswer records an answer and reports it.
-func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerFlags, at *state.Workspace, id, who string) (w approval.Pending, err error) {
+func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerFlags, at *state.Workspace, id, who string) (w callview.Pending, err error) {
 	if id, err = pendingID(ctx, rt.Journal(), id); err != nil {
 		return w, err
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 )
@@ -28,7 +28,7 @@ type pendingCommitRecord struct {
 	Principal string             `json:"principal"`
 	Totals    *perm.EffectTotals `json:"totals"`
 	Effects   []perm.EffectFacts `json:"effects"` // what the policy saw
-	Reasons   []render.Reason    `json:"reasons"`
+	Reasons   []callview.Reason  `json:"reasons"`
 	Since     time.Time          `json:"since"`
 	Expires   time.Time          `json:"expires"`
 	State     string             `json:"state"`             // waits, approved, denied, expired, changed
@@ -79,9 +79,9 @@ func commitRecordOf(ctx context.Context, a *cli.App, p *state.Workspace, rt *age
 	if err := errors.Join(json.Unmarshal(body.Txn, &saw), json.Unmarshal(body.Decision, &d)); err != nil {
 		return r, fmt.Errorf("the decision about the commit of %s: %w", r.Commit, err)
 	}
-	r.Totals, r.Effects, r.Reasons = saw.Totals, cli.Listed(saw.Effects), cli.Listed(render.DecisionOf(&d).Reasons)
+	r.Totals, r.Effects, r.Reasons = saw.Totals, cli.Listed(saw.Effects), cli.Listed(callview.DecisionOf(&d).Reasons)
 	text, err := rt.CommitText(ctx, r.Commit)
-	shown := approval.Preview{Patch: text}.Truncate(most)
+	shown := callview.Preview{Patch: text}.Truncate(most)
 	if err != nil {
 		shown.Note = "no difference can be shown: " + cli.PlainError(err)
 	}

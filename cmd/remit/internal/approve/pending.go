@@ -14,8 +14,8 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
@@ -65,9 +65,9 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 		}
 		most = approval.ShownLines
 	}
-	all, damage := approval.FindPending(ctx, j)
+	all, damage := callview.FindPending(ctx, j)
 	if id != "" {
-		all = slices.DeleteFunc(all, func(w approval.Pending) bool { return w.Call.Ref.Call != id })
+		all = slices.DeleteFunc(all, func(w callview.Pending) bool { return w.Call.Ref.Call != id })
 		if len(all) == 0 && damage == nil {
 			return &cli.Problem{Code: cli.ExitUsage, What: "call " + id + " does not wait", Fix: p.Hint("show", id) + " tells how it stands"}
 		}
@@ -98,7 +98,7 @@ func showCommit(ctx context.Context, a *cli.App, p *state.Workspace, j journal.J
 }
 
 // writeAll writes pending calls.
-func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, most int, asJSON bool) error {
+func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []callview.Pending, most int, asJSON bool) error {
 	tools, err := tool.NewRegistry(state.RecordedTools(a)...)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07
 
 // writePending writes one pending call.
 func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord, now time.Time) {
-	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), render.Arguments(r.Input, nil))
+	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), callview.Arguments(r.Input, nil))
 	row := func(name, text string) {
 		if text != "" {
 			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint(fmt.Sprintf("%-9s", name)), cli.Printable(text))

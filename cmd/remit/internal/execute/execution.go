@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
@@ -125,7 +126,7 @@ func (x *execution) report(o tool.Outcome) error {
 	if o.Status != tool.StatusDone {
 		return x.problem(o)
 	}
-	p, ok := render.ProgramOf(o.Output)
+	p, ok := callview.ProgramOf(o.Output)
 	if !ok {
 		return fmt.Errorf("call %s: its result is not that of a program", o.Call)
 	}
@@ -149,7 +150,7 @@ func (x *execution) report(o tool.Outcome) error {
 }
 
 // exitCode returns the exit code of a program, as a shell reports it.
-func exitCode(p render.Program) int {
+func exitCode(p callview.Program) int {
 	if p.Signal == "" {
 		return *p.Code
 	}

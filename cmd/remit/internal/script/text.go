@@ -9,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -37,7 +38,7 @@ func (t textWriter) ended(n int, c call, o tool.Outcome, how string) {
 	}
 	var words string
 	mark := t.markOf(o.Status)
-	program, isProgram := render.ProgramOf(o.Output)
+	program, isProgram := callview.ProgramOf(o.Output)
 	isProgram = isProgram && o.Status == tool.StatusDone
 	if isProgram && program.Failed() {
 		mark, how = t.paint.Bad("✗"), how+t.paint.Bad(program.Result())+"  "
@@ -199,5 +200,5 @@ func (t textWriter) args(c call) string {
 	if found, ok := t.tools.Get(c.tool); ok {
 		hidden = found.Spec().Hints.Sensitive
 	}
-	return render.Arguments(c.args, hidden)
+	return callview.Arguments(c.args, hidden)
 }

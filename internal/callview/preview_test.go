@@ -1,4 +1,4 @@
-package approval
+package callview_test
 
 import (
 	"bytes"
@@ -9,8 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/tool/builtin"
 )
 
 // TestWants: the preview compares with the file as it is now. A call without a
@@ -22,7 +23,7 @@ func TestWants(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "out")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin"), []byte{0, 1}, 0o600))
-	tools, err := tool.NewRegistry(cli.Env{}.BuiltinTools()...)
+	tools, err := tool.NewRegistry(builtin.Files()...)
 	require.NoError(t, err)
 	for _, tt := range []struct{ tool, input, patch, note string }{
 		{"file_write", `{"path":"a","content":"two\n"}`, "-one one", ""},
@@ -48,11 +49,11 @@ func TestWants(t *testing.T) {
 		if !known.IsZero() {
 			digest = known.Digest()
 		}
-		w := PreviewCall(t.Context(), map[string]string{"workspace": dir}, tools, tt.tool, digest, json.RawMessage(tt.input))
+		w := callview.PreviewCall(t.Context(), map[string]string{"workspace": dir}, tools, tt.tool, digest, json.RawMessage(tt.input))
 		require.Contains(t, w.Patch, tt.patch, tt.input)
 		require.Contains(t, w.Note, tt.note, tt.input)
 		require.Equal(t, tt.patch == "", w.Patch == "", "%s %s: %q", tt.tool, tt.input, w.Patch)
 	}
 	known, _ := tools.Get("file_write")
-	require.Empty(t, PreviewCall(t.Context(), map[string]string{"workspace": dir}, tools, "file_write", known.Digest()+"0", json.RawMessage(`{"path":"a","content":"x"}`)), "another declaration")
+	require.Empty(t, callview.PreviewCall(t.Context(), map[string]string{"workspace": dir}, tools, "file_write", known.Digest()+"0", json.RawMessage(`{"path":"a","content":"x"}`)), "another declaration")
 }

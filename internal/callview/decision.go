@@ -1,4 +1,4 @@
-package render
+package callview
 
 import "github.com/remit-dev/remit/perm"
 

@@ -1,4 +1,4 @@
-package journal
+package callview_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/record"
@@ -22,13 +23,13 @@ func TestWithoutSensitive(t *testing.T) {
 		Started: &started, Held: &record.Held{Started: started}, Denied: &record.Denied{Input: input, InputDigest: "sha256:of-it"},
 		Asked: &record.Asked{Input: input, InputDigest: "sha256:of-it"}, Changes: []effect.Change{change}, Reversal: undo, Redo: undo,
 	}
-	text, err := json.Marshal(withoutSensitive(c, []string{"password"}))
+	text, err := json.Marshal(callview.WithoutSensitive(c, []string{"password"}))
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "hunter2")
 	require.NotContains(t, string(text), "sha256:of-it", "a digest of a short value tells the value")
 	require.Contains(t, string(text), `"user":"a"`)
 
-	whole, err := json.Marshal(withoutSensitive(c, nil))
+	whole, err := json.Marshal(callview.WithoutSensitive(c, nil))
 	require.NoError(t, err)
 	require.Contains(t, string(whole), `"input_digest":"sha256:of-it"`)
 	require.Equal(t, input, c.Started.Input)

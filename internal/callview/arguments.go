@@ -1,11 +1,10 @@
-package render
+package callview
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
 
-	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/canon"
 )
 
@@ -17,7 +16,7 @@ func Arguments(args []byte, hidden []string) string {
 		return ""
 	}
 	if v.Kind() != canon.Object {
-		return cli.Clip(cli.Printable(v.Text()), 60)
+		return Clip(oneLine(v.Text()), 60)
 	}
 	var words []string
 	_, ofClient := v.Get("client")
@@ -26,15 +25,15 @@ func Arguments(args []byte, hidden []string) string {
 		if ofClient && ofTool && (name == "client" || name == "tool") {
 			continue
 		}
-		words = append(words, cli.Printable(name)+"="+argWord(member, slices.Contains(hidden, name)))
+		words = append(words, oneLine(name)+"="+argWord(member, slices.Contains(hidden, name)))
 	}
 	if len(words) > 1 {
 		for i := range words {
-			words[i] = cli.Clip(words[i], 40)
+			words[i] = Clip(words[i], 40)
 		}
 	}
 	slices.SortStableFunc(words, pathsFirst)
-	return cli.Clip(strings.Join(words, " "), 60)
+	return Clip(strings.Join(words, " "), 60)
 }
 
 func argWord(v canon.Value, hidden bool) string {
@@ -42,9 +41,9 @@ func argWord(v canon.Value, hidden bool) string {
 	case hidden:
 		return "(hidden)"
 	case v.Kind() == canon.String:
-		return cli.Printable(v.Text())
+		return oneLine(v.Text())
 	default:
-		return cli.Printable(string(v.Canonical()))
+		return oneLine(string(v.Canonical()))
 	}
 }
 

@@ -1,4 +1,4 @@
-package approval
+package callview
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/tool"
@@ -50,7 +48,7 @@ func PreviewCall(ctx context.Context, folders map[string]string, tools tool.Regi
 		return Preview{}
 	}
 	if in.Root == "" {
-		in.Root = state.WorkspaceRoot
+		in.Root = workspaceRoot
 	}
 	folder, ok := folders[in.Root]
 	if !ok {
@@ -59,7 +57,7 @@ func PreviewCall(ctx context.Context, folders map[string]string, tools tool.Regi
 	was, err := readUpTo(folder, in.Path, diff.MaxText)
 	there := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Preview{Note: "no difference can be shown: " + cli.PlainError(err)}
+		return Preview{Note: "no difference can be shown: " + plainError(err)}
 	}
 	is, gone := []byte(in.Content), false
 	switch name {
@@ -79,7 +77,7 @@ func PreviewCall(ctx context.Context, folders map[string]string, tools tool.Regi
 		return Preview{Note: "the content of the file would not change"}
 	}
 	d := diff.Delta{Before: fileVersion(was, there), After: fileVersion(is, !gone)}
-	text, err := d.Text(ctx, strings.TrimPrefix(in.Root+"/", state.WorkspaceRoot+"/")+in.Path)
+	text, err := d.Text(ctx, strings.TrimPrefix(in.Root+"/", workspaceRoot+"/")+in.Path)
 	if err != nil || text.Lost != "" {
 		return Preview{Note: "no difference can be shown: " + strings.TrimSpace(text.Lost)}
 	}
@@ -145,4 +143,17 @@ func (w Preview) Truncate(most int) Preview {
 		at += strings.IndexByte(w.Patch[at:], '\n') + 1
 	}
 	return Preview{Patch: w.Patch[:at], Note: fmt.Sprintf("%d more lines of the difference are left out", n-most)}
+}
+
+// workspaceRoot is the root that a path without a root belongs to.
+const workspaceRoot = "workspace"
+
+// plainError returns the cause of an error without the path, which the caller
+// names.
+func plainError(err error) string {
+	var pathed *fs.PathError
+	if errors.As(err, &pathed) {
+		return pathed.Err.Error()
+	}
+	return err.Error()
 }
