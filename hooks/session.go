@@ -239,10 +239,11 @@ func printableID(id string) string {
 
 // before decides one use of a tool.
 func (one *session) before(ctx context.Context, e Event) Answer {
-	if one.client.Serial {
-		one.settle(ctx, func(c *call) bool { return c.agent == e.Agent && c.kind != otherKind }, "the client went on without a report")
-	}
 	u := one.client.useOf(e, one.space.Dir)
+	if one.client.Serial { // tools of other servers can run beside others, but not beside an edit
+		alone := u.kind == writeKind || u.kind == editKind
+		one.settle(ctx, func(c *call) bool { return c.agent == e.Agent && (alone || c.kind != otherKind) }, "the client went on without a report")
+	}
 	one.late(ctx)
 	c := newCall(one, e, u)
 	name, effect, err := choose(ctx, one.agent, u, one.space.Sandbox)
@@ -440,7 +441,7 @@ func (one *session) after(ctx context.Context, e Event) Answer {
 	if c.out.Status == tool.StatusDone || c.out.Status == tool.StatusHeld || c.shown != nil {
 		return Answer{} // a sandboxed command has told its reason itself
 	}
-	return Answer{Failed: c.out.Text}
+	return Answer{Failed: strings.Join(append([]string{c.out.Text}, c.notices...), "\n")}
 }
 
 // find returns the open use of an event, and forgets it. Of a client without

@@ -286,7 +286,7 @@ func newFolders(root string, paths []string) (missing []string) {
 // observe saves the workspace, lets the client act, and records the
 // differences.
 func observe(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
-	return observed(ctx, tc, process.SnapshotOptions{Join: true}, func(c *call) report { return c.proceed(ctx) })
+	return observed(ctx, tc, process.SnapshotOptions{Join: true, NoWait: true}, func(c *call) report { return c.proceed(ctx) })
 }
 
 // lookLate records what changed since the last observed use, while a command
@@ -322,6 +322,7 @@ func observed(ctx context.Context, tc ctxperm.ToolContext, how process.SnapshotO
 		return r.result()
 	}
 	if err := saved.AuthorizeChanges(ctx); err != nil {
+		c.notices = append(c.notices, "remit reverts what the call changed in the workspace: "+err.Error())
 		return tool.Result{}, err
 	}
 	return r.result()
