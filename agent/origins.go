@@ -150,16 +150,20 @@ func (o *origins) done(call string, b *record.Done) {
 			o.index.Seen([]byte(text), false)
 		}
 	}
+	texts := [][]byte{[]byte(r.Text)}
 	if v, err := canon.Parse(r.JSON, canon.DefaultLimits()); err == nil {
 		for leaf := range origin.Leaves(v, nothing) {
-			value(leaf.Text, declared.trusted(leaf))
+			if is := declared.trusted(leaf); is || !showsStructured(r, leaf) {
+				value(leaf.Text, is)
+			} else {
+				texts = append(texts, []byte(leaf.Text))
+			}
 		}
 	}
 	for _, s := range r.Sources {
 		value(s.Title, declared.whole)
 		value(s.URL, declared.whole)
 	}
-	texts := [][]byte{[]byte(r.Text)}
 	for _, p := range r.Parts {
 		if strings.HasPrefix(p.MediaType, "text/") {
 			texts = append(texts, p.Data)
@@ -173,6 +177,12 @@ func (o *origins) done(call string, b *record.Done) {
 		}
 	}
 	o.index.Returned(call, trusted)
+}
+
+// showsStructured reports whether a leaf is a text of an MCP result, which shows
+// its structured content once more.
+func showsStructured(r tool.Result, leaf origin.Leaf) bool {
+	return r.Meta["mcp"] == "result" && !leaf.Name && strings.HasPrefix(leaf.Pointer, "/content/") && strings.HasSuffix(leaf.Pointer, "/text")
 }
 
 // Bounds of what a policy sees of the values of one call.

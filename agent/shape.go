@@ -40,12 +40,12 @@ type shape struct {
 
 func shapeOf(t tool.Tool) *shape {
 	spec := t.Spec()
-	s := &shape{names: map[string]bool{}, roles: origin.PathsOf[provenance.Role](spec.Roles)}
+	s := &shape{names: map[string]bool{}, roles: origin.PathsOf(spec.Roles, provenance.Authority, provenance.Payload, provenance.Selector)}
 	if schema, err := canon.Parse(spec.Input, canon.DefaultLimits()); err == nil {
 		s.properties(schema)
 	}
 	if c := spec.OutputContent; c != nil {
-		s.whole, s.fields = c.Trust == provenance.Trusted, origin.PathsOf[provenance.Trust](c.Fields)
+		s.whole, s.fields = c.Trust == provenance.Trusted, origin.PathsOf(c.Fields, provenance.Untrusted, provenance.Trusted)
 		s.trusts = s.whole || len(c.Fields) > 0
 	}
 	return s

@@ -30,6 +30,8 @@ var (
 	untrusted embed.FS
 	//go:embed provenance/*.rego untrusted/facts.rego
 	provenance embed.FS
+	//go:embed commit-gate/*.rego provenance/facts.rego provenance/provenance.rego untrusted/facts.rego
+	commitGate embed.FS
 	//go:embed coding-agent/*.rego workspace/paths.rego workspace/clientfacts.rego workspace/gitfacts.rego
 	codingAgent embed.FS
 	//go:embed lib/*.rego
@@ -49,7 +51,7 @@ func Names() []string { return slices.Sorted(maps.Keys(packs())) }
 func packs() map[string]fs.FS {
 	return map[string]fs.FS{
 		"workspace": workspace, "readonly": readOnly, "askall": askAll, "flow": flow, "user_provided": userProvided, "untrusted": untrusted,
-		"coding-agent": codingAgent, "provenance": provenance,
+		"coding-agent": codingAgent, "provenance": provenance, "commit-gate": commitGate,
 	}
 }
 
@@ -106,6 +108,12 @@ func Untrusted() fs.FS { return untrusted }
 // part of a result named what it acts on. It allows nothing: load it beside
 // another pack.
 func Provenance() fs.FS { return provenance }
+
+// CommitGate returns the pack for sessions that read untrusted content:
+// reversible effects run without approval, and a person looks at all of them
+// once, before the commit. It has the rules of Provenance for other effects. It
+// allows nothing: load it beside another pack.
+func CommitGate() fs.FS { return commitGate }
 
 // Lib returns helpers for custom rules, package remit.lib: paths, hosts, roles,
 // arguments, counts and times. None of its rules decides.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math/bits"
+	"strings"
 )
 
 // filter is a set of hashes that can say "there" of one that is not, and never
@@ -182,4 +183,45 @@ func (f *filter) contains(text string) bool {
 		some, all = true, all && f.has(hash)
 	})
 	return some && all
+}
+
+// has reports whether a filter can have been given a value: a number in any of
+// the ways in which people write it.
+func has(f *filter, value string) bool {
+	if f.contains(value) {
+		return true
+	}
+	n, is := number(value)
+	if !is {
+		return false
+	}
+	for _, spelling := range spellings(n) {
+		if f.contains(spelling) {
+			return true
+		}
+	}
+	return false
+}
+
+// spellings returns how people write a number: with a point or a comma, without
+// decimals or with two, and with groups of three digits.
+func spellings(canonical string) (all []string) {
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(canonical, "-"), ".")
+	for _, group := range []string{"", ",", ".", "'", " "} {
+		grouped := whole
+		for i := len(whole) - 3; group != "" && i > 0; i -= 3 {
+			grouped = grouped[:i] + group + grouped[i:]
+		}
+		for _, point := range []string{".", ","} {
+			if fraction == "" {
+				all = append(all, grouped)
+			}
+			for _, digits := range []string{fraction, fraction + "0", fraction + "00"} {
+				if digits != "" && digits != "0" {
+					all = append(all, grouped+point+digits)
+				}
+			}
+		}
+	}
+	return all
 }

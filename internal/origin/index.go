@@ -109,7 +109,7 @@ func (x *Index) Look(text string) Origins {
 			}
 		}
 	}
-	if x.seen.contains(text) {
+	if has(&x.seen, text) {
 		found |= Untrusted
 	}
 	return found
@@ -208,7 +208,7 @@ func (x *Index) chosen(v string, own *written) bool {
 	if Short(v) || x.known(v).Known() {
 		return false
 	}
-	return x.seen.contains(v) || x.told.contains(v) || own.makes(v) || x.written.makes(v)
+	return has(&x.seen, v) || has(&x.told, v) || own.makes(v) || x.written.makes(v)
 }
 
 // Ended forgets what a call in flight was told.

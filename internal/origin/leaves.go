@@ -2,6 +2,7 @@ package origin
 
 import (
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,22 +57,26 @@ func escape(name string) string {
 }
 
 // Paths finds what is declared for a place of a document.
-type Paths[T any] []path[T]
+type Paths[T comparable] struct {
+	all       []path[T]
+	strictest []T // the values, the strictest first
+}
 
-type path[T any] struct {
+type path[T comparable] struct {
 	parts []string
 	value T
 }
 
-// PathsOf reads JSON pointers with * for each element or member.
-func PathsOf[T any, M ~map[string]T](declared M) Paths[T] {
-	var all Paths[T]
+// PathsOf reads JSON pointers with * for each element or member. The values are
+// listed with the strictest first, which counts if two pointers fit equally.
+func PathsOf[T comparable, M ~map[string]T](declared M, strictest ...T) Paths[T] {
+	all := Paths[T]{strictest: strictest}
 	for pointer, value := range declared {
 		p := path[T]{value: value}
 		if pointer != "" {
 			p.parts = strings.Split(pointer[1:], "/")
 		}
-		all = append(all, p)
+		all.all = append(all.all, p)
 	}
 	return all
 }
@@ -80,8 +85,9 @@ func PathsOf[T any, M ~map[string]T](declared M) Paths[T] {
 // named most exactly.
 func (p Paths[T]) Find(pointer string) (value T, ok bool) {
 	best := -1
-	for _, one := range p {
-		if score, is := one.match(pointer); is && score > best {
+	for _, one := range p.all {
+		score, is := one.match(pointer)
+		if is && (score > best || score == best && slices.Index(p.strictest, one.value) < slices.Index(p.strictest, value)) {
 			best, value = score, one.value
 		}
 	}

@@ -128,13 +128,17 @@ func TestFullFilter(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
-	p := origin.PathsOf[string](map[string]string{"": "all", "/a": "a", "/a/*/b": "star", "/a/0/b": "exact", "/x~1y": "escaped"})
+	p := origin.PathsOf(map[string]string{"": "all", "/a": "a", "/a/*/b": "star", "/a/0/b": "exact", "/x~1y": "escaped"})
 	for pointer, want := range map[string]string{"": "all", "/z/1": "all", "/a": "a", "/a/1": "a", "/a/1/b": "star", "/a/1/b/c": "star", "/a/0/b": "exact", "/x~1y": "escaped", "/ab": "all"} {
 		got, ok := p.Find(pointer)
 		require.True(t, ok)
 		require.Equal(t, want, got, pointer)
 	}
-	_, ok := origin.PathsOf[string](map[string]string{"/a": "a"}).Find("/b")
+	for range 20 { // in any order of the map
+		got, _ := origin.PathsOf(map[string]string{"/a/*": "mild", "/*/b": "strict"}, "strict", "mild").Find("/a/b")
+		require.Equal(t, "strict", got)
+	}
+	_, ok := origin.PathsOf(map[string]string{"/a": "a"}).Find("/b")
 	require.False(t, ok)
 }
 
@@ -187,5 +191,23 @@ func BenchmarkSeen(b *testing.B) {
 	b.SetBytes(int64(len(page)))
 	for b.Loop() {
 		x.Seen(page, true)
+	}
+}
+
+// TestNumbersOfUntrustedContent: a number is found however the content writes it.
+func TestNumbersOfUntrustedContent(t *testing.T) {
+	for value, texts := range map[string][]string{
+		"186.4":  {"186.4", "186.40", "EUR 186,40!", "(186.4)"},
+		"1864":   {"1864", "1,864", "1.864,00", "1,864.00", "1'864", "1 864.00"},
+		"1250.5": {"1,250.50", "1.250,5", "1250.50"},
+	} {
+		for _, text := range texts {
+			x := newIndex()
+			x.Seen([]byte("Please pay "+text+" today"), true)
+			require.NotZero(t, x.Look(value)&origin.Untrusted, "%s in %s", value, text)
+		}
+		x := newIndex()
+		x.Seen([]byte("Please pay 18.64 or 1251 today"), true)
+		require.Zero(t, x.Look(value)&origin.Untrusted)
 	}
 }
