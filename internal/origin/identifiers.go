@@ -2,7 +2,6 @@ package origin
 
 import (
 	"strings"
-	"time"
 
 	"github.com/remit-dev/remit/internal/urlscan"
 )
@@ -28,9 +27,7 @@ func Identifiers(text string) []Identifier {
 		}
 	}
 	for _, m := range urlscan.Find(text) {
-		if !isTime(m.Text) {
-			add(m.Text, "url")
-		}
+		add(m.Text, "url")
 	}
 	for _, word := range words(text) {
 		if _, host, is := strings.Cut(word, "@"); is && isHost(host) {
@@ -43,17 +40,6 @@ func Identifiers(text string) []Identifier {
 		add(account, "account")
 	}
 	return all
-}
-
-// isTime reports whether a text is a time as programs write it, which has the
-// colon of a host and its port.
-func isTime(text string) bool {
-	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339, "15:04", "15:04:05"} {
-		if _, err := time.Parse(layout, text); err == nil {
-			return true
-		}
-	}
-	return false
 }
 
 // digit maps digits to 0.
