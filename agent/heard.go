@@ -45,9 +45,10 @@ func (s *Session) Heard(ctx context.Context, texts ...string) error {
 				}
 			}
 		}
-		if said := s.state.origins.heard(text); len(said.Words) > 0 {
+		said, accounts := s.state.origins.heard(text)
+		if body.Accounts = append(body.Accounts, accounts...); len(said) > 0 {
 			body.Texts = append(body.Texts, said)
-			words += len(said.Words) / len(origin.Digest{})
+			words += len(said) / len(origin.Digest{})
 		}
 	}
 	switch {

@@ -41,7 +41,7 @@ func TestAskNotesTheText(t *testing.T) {
 		if delegated {
 			require.Empty(t, last[0].Origins)
 		} else {
-			require.Equal(t, perm.Origins{"person"}, last[0].Origins)
+			require.Equal(t, []string{"person"}, last[0].Origins)
 		}
 	}
 }

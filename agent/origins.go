@@ -34,9 +34,10 @@ type origins struct {
 	noted   map[string]bool // calls whose result is noted before its record
 }
 
-func newOrigins(j journal.Journal, session string, declared func(record.ToolRef) *shape) *origins {
+func newOrigins(j journal.Journal, session string, data json.RawMessage, declared func(record.ToolRef) *shape) *origins {
 	o := &origins{family: newFamily(j, session), declared: declared, tools: map[string]record.ToolRef{}, settings: map[string]bool{}, noted: map[string]bool{}}
 	o.index = origin.New(o.digest)
+	o.config(data)
 	return o
 }
 
@@ -49,16 +50,16 @@ func (o *origins) digest(token string) (d origin.Digest) {
 }
 
 // heard returns the record of a text of a person.
-func (o *origins) heard(text string) (said record.HeardText) {
+func (o *origins) heard(text string) (words, accounts []byte) {
 	for _, token := range origin.Tokens(text) {
 		d := o.digest(token)
-		said.Words = append(said.Words, d[:]...)
+		words = append(words, d[:]...)
 	}
 	for _, account := range origin.Joined(text) {
 		d := o.digest(account)
-		said.Accounts = append(said.Accounts, d[:]...)
+		accounts = append(accounts, d[:]...)
 	}
-	return said
+	return words, accounts
 }
 
 func digestsOf(joined []byte) (all []origin.Digest) {
@@ -72,9 +73,10 @@ func digestsOf(joined []byte) (all []origin.Digest) {
 func (o *origins) note(call string, body record.Body) {
 	switch b := body.(type) {
 	case *record.Heard:
-		for _, t := range b.Texts {
-			o.index.Said(digestsOf(t.Words), digestsOf(t.Accounts))
+		for _, words := range b.Texts {
+			o.index.Said(digestsOf(words), nil)
 		}
+		o.index.Said(nil, digestsOf(b.Accounts))
 	case *record.Started:
 		o.started(call, b)
 	case *record.Done:
@@ -274,11 +276,16 @@ func (o *origins) configured(t tool.Tool) {
 		return
 	}
 	o.settings[digest] = true
-	settings, err := canon.Parse(t.Settings().OrEmpty(), canon.DefaultLimits())
-	if err != nil {
+	o.config(t.Settings().OrEmpty())
+}
+
+// config notes what the host program configured.
+func (o *origins) config(document json.RawMessage) {
+	v, err := canon.Parse(document, canon.DefaultLimits())
+	if err != nil { // there is none
 		return
 	}
-	for leaf := range origin.Leaves(settings, func(string) bool { return true }) {
+	for leaf := range origin.Leaves(v, func(string) bool { return true }) {
 		o.index.Configured(leaf.Text)
 	}
 }
@@ -305,7 +312,7 @@ func (o *origins) value(leaf origin.Leaf, declared *shape) (perm.ValueFacts, ori
 // longResult is the size from which a result is noted beside its record.
 const longResult = 64 << 10
 
-// ahead begins to note a long result of which nothing is trusted, while the
+// ahead begins to note a long result without trusted parts, while the
 // caller records it.
 func (o *origins) ahead(call string, t tool.Tool, output []byte) (wait func()) {
 	o.mu.Lock()

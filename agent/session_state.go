@@ -95,7 +95,7 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	if body.Parent != "" || body.Uses > 0 || !body.Expires.IsZero() {
 		c.CheckRevoked = rt.register.gone
 	}
-	urls, values := newUserURLs(rt.journal, id), newOrigins(rt.journal, id, rt.shapeOf)
+	urls, values := newUserURLs(rt.journal, id), newOrigins(rt.journal, id, body.Data, rt.shapeOf)
 	if from != nil {
 		urls, values = from.userURLs, from.origins
 	}

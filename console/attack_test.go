@@ -260,7 +260,7 @@ func checkHeaders(t *testing.T, w *httptest.ResponseRecorder) {
 	require.Empty(t, w.Header().Get("Access-Control-Allow-Origin"))
 }
 
-// TestHeaders: the pages that anybody can open have the same headers, and
+// TestHeaders: the pages without a session have the same headers, and
 // nothing of the journal.
 func TestHeaders(t *testing.T) {
 	p := newPlace(t, console.Options{Title: "secret-project"})

@@ -109,7 +109,7 @@ func checkVisible(t *testing.T, path, text string) {
 	require.Negative(t, i, "%s: %.40q", path, text[max(i, 0):])
 }
 
-// TestHostileTexts: whatever an agent writes as a prompt, a name, an argument,
+// TestHostileTexts: texts that an agent writes as a prompt, a name, an argument,
 // content, an output or its own name, the pages stay as their templates make
 // them.
 func TestHostileTexts(t *testing.T) {

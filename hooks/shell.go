@@ -145,7 +145,7 @@ func deniedHosts(r process.Result) (all []string) {
 }
 
 // background matches a command that starts a process to outlive it. Programs also
-// leave processes of which the model knows nothing, such as a clean-up of git.
+// leave processes unknown to the model, such as a clean-up of git.
 var background = regexp.MustCompile(`\b(nohup|setsid|disown)\b|(^|[^&>])&([^&>]|$)`)
 
 // endedProcesses says that a process of a command ended with it, so that the

@@ -208,23 +208,17 @@ type ValueFacts struct {
 	Role    string `json:"role"`    // authority, content, selector, as the tool declares
 	// Origins are person, config, trusted and untrusted. None: the model made
 	// the value.
-	Origins     Origins           `json:"origins"`
+	Origins     []string          `json:"origins"`
 	Short       bool              `json:"short"`                 // so short that many texts have it by accident
 	Identifiers []IdentifierFacts `json:"identifiers,omitempty"` // in a longer text
 }
 
-// Origins are names of origins. Nil is an empty list.
-type Origins []string
-
-// MarshalJSON returns a list.
-func (o Origins) MarshalJSON() ([]byte, error) { return json.Marshal(orEmpty(o)) }
-
-// IdentifierFacts is a part of a text that names somebody or something
-// elsewhere.
+// IdentifierFacts is a part of a text that names a person, a place or an
+// account elsewhere.
 type IdentifierFacts struct {
-	Text    string  `json:"text"`
-	Kind    string  `json:"kind"` // url, email, account
-	Origins Origins `json:"origins"`
+	Text    string   `json:"text"`
+	Kind    string   `json:"kind"` // url, email, account
+	Origins []string `json:"origins"`
 }
 
 // PromptFacts is the prompt that a call of a coding agent follows. The client

@@ -71,7 +71,7 @@ type Content struct {
 	// Fields are the trust of parts of the structured output, by JSON pointer
 	// with * for each element or member, such as "/items/*/id". The part that
 	// is named most exactly counts, and the rest is as the whole. A part is
-	// trusted only if nobody but the service and the user can choose its value.
+	// trusted only if outsiders cannot choose its value.
 	// The labels of a session follow the whole.
 	Fields map[string]Trust `json:"fields,omitempty"`
 }

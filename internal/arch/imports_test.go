@@ -75,6 +75,8 @@ var siblings = [][2]string{
 	{"internal/hookclient/netclient", "internal/hookclient"},
 	{"internal/sandbox/first", "internal/shim"},
 	{"internal/version/first", "internal/version"},
+	{"internal/origin", "internal/canon"},
+	{"internal/origin", "internal/urlscan"},
 	{"internal/schema", "internal/canon"},
 	{"internal/schema", "internal/pointer"},
 	{"internal/schema", "internal/suggest"},

@@ -6,7 +6,7 @@ import (
 	"github.com/remit-dev/remit/internal/urlscan"
 )
 
-// Identifier is a part of a text that names somebody or something elsewhere.
+// Identifier is a part of a text that names a person, a place or an account elsewhere.
 type Identifier struct {
 	Text string
 	Kind string // url, email, account

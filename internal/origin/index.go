@@ -186,8 +186,8 @@ func (x *Index) SeenExcept(content []byte, json bool, values []string) {
 	})
 }
 
-// Returned adds the trusted values of the result of a call, unless somebody
-// else can have chosen them. The untrusted content of the same result must be
+// Returned adds the trusted values of the result of a call, unless outsiders
+// can have chosen them. The untrusted content of the same result must be
 // noted before.
 func (x *Index) Returned(call string, values []string) {
 	own := x.calls[call]
@@ -203,7 +203,7 @@ func (x *Index) Returned(call string, values []string) {
 }
 
 // chosen reports whether a value of a trusted part of a result can be the choice
-// of somebody else: it is in untrusted content, or a call was told it.
+// of outsiders: it is in untrusted content, or a call was told it.
 func (x *Index) chosen(v string, own *written) bool {
 	if Short(v) || x.known(v).Known() {
 		return false

@@ -1,6 +1,6 @@
 # Where the values of a call come from. A value is known if a person said it, if it is
 # configured, or if only trusted parts of results have it. A trusted value that
-# untrusted content names too can be the choice of whoever wrote that content.
+# untrusted content names too can be the choice of the author of that content.
 package remit.provenance
 
 import data.remit.untrusted

@@ -10,7 +10,7 @@ import data.remit.untrusted
 
 label contains "untrusted" if untrusted.brings
 
-ask contains sprintf("untrusted content was read, and nobody who is trusted named this: %s", [concat(", ", provenance.doubts)]) if {
+ask contains sprintf("untrusted content was read, and no trusted source named this: %s", [concat(", ", provenance.doubts)]) if {
 	provenance.guarded
 	count(provenance.doubts) > 0
 }

@@ -74,14 +74,9 @@ type Labelled struct {
 // Heard is what a person said in a session: the digests of the URLs and of the
 // words. The record does not contain the texts.
 type Heard struct {
-	URLs  []string    `json:"urls,omitempty"` // two digests of each: of the whole URL, and of the part that a permission covers
-	Texts []HeardText `json:"texts,omitempty"`
-}
-
-// HeardText is one text of a person, as digests of 16 bytes.
-type HeardText struct {
-	Words    []byte `json:"words"`              // of its words, in order
-	Accounts []byte `json:"accounts,omitempty"` // of the numbers of accounts that it has in groups
+	URLs     []string `json:"urls,omitempty"`     // two digests of each: of the whole URL, and of the part that a permission covers
+	Texts    [][]byte `json:"texts,omitempty"`    // digests of 16 bytes of the words of each text, in order
+	Accounts []byte   `json:"accounts,omitempty"` // digests of the numbers of accounts that the texts have in groups
 }
 
 // Feedback is a person's opinion of a call. It does not change the outcome of

@@ -13,7 +13,7 @@ import (
 	"github.com/remit-dev/remit/tool/builtin"
 )
 
-// TestRoles: each argument of the built-in tools has a role that somebody chose,
+// TestRoles: each argument of the built-in tools has a role that its author chose,
 // and nothing that they return is trusted.
 func TestRoles(t *testing.T) {
 	want := map[string]string{ // authority, content, selector

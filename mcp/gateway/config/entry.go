@@ -45,7 +45,7 @@ type Entry struct {
 	Verify   *ResultCheck
 
 	Roles provenance.Roles // of the arguments
-	// TrustedFields are the parts of the structured content that nobody but the
+	// TrustedFields are the parts of the structured content that only the
 	// service and the user chooses, as JSON pointers with * for each element or
 	// member.
 	TrustedFields []string
