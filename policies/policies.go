@@ -30,7 +30,7 @@ var (
 	untrusted embed.FS
 	//go:embed provenance/*.rego untrusted/facts.rego
 	provenance embed.FS
-	//go:embed commit-gate/*.rego provenance/facts.rego provenance/provenance.rego untrusted/facts.rego
+	//go:embed commit-gate/*.rego provenance/valuefacts.rego provenance/provenance.rego untrusted/facts.rego
 	commitGate embed.FS
 	//go:embed coding-agent/*.rego workspace/paths.rego workspace/clientfacts.rego workspace/gitfacts.rego
 	codingAgent embed.FS
