@@ -19,6 +19,7 @@ import (
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin"
@@ -347,7 +348,7 @@ func TestCommitInAnotherProcess(t *testing.T) {
 	end()
 }
 
-// TestPolicyThatDecidesCommitsNoMore lets a commit that waited go on, but not a rejected one.
+// TestPolicyThatDecidesCommitsNoMore lets a commit that waits not pass unanswered, and a rejected one not at all.
 func TestPolicyThatDecidesCommitsNoMore(t *testing.T) {
 	live := rego.NewSwappableEngine(mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": oneLook}}))
 	plain := strings.Split(oneLook, "ask_commit")[0]
@@ -363,7 +364,15 @@ func TestPolicyThatDecidesCommitsNoMore(t *testing.T) {
 		}
 		live.Swap(mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": plain}}))
 		err := tx.Commit(t.Context())
+		require.Error(t, err)
 		require.Equal(t, rejected, errors.Is(err, tool.ErrDenied), "%v", err)
+		if !rejected {
+			require.ErrorContains(t, err, "another policy asked about the commit")
+			require.Contains(t, kindsOf(t, rt, tx.ID(), record.KindCommitDecided), record.KindCommitDecided)
+			require.Empty(t, kindsOf(t, rt, tx.ID(), record.KindCommitted, record.KindAborting), "it stays open")
+			approveCommit(t, rt, gate)
+			require.NoError(t, tx.Commit(t.Context()), "a person approved exactly this")
+		}
 		require.Equal(t, "false", contentOf(t, dir, "b"))
 		live.Swap(old)
 	}

@@ -53,6 +53,9 @@ func (l *Pipeline) DecideCommit(ctx context.Context, t *revert.Txn, preview func
 		body.Effect, body.Answer = perm.Ask.String(), prior.Answered
 		return body, nil
 	}
+	if d.Effect() == perm.Allow && waits && revisionOf(prior.Decided) != d.Revision() && !(same && l.commitAnswer(prior) != nil) {
+		return nil, fmt.Errorf("%w: a person must answer what that policy asked, or the transaction is committed with that policy; %s", errAnotherPolicy, CommitReasons(prior.Decided))
+	}
 	if d.Effect() != perm.Ask {
 		return body, nil
 	}
@@ -74,6 +77,10 @@ func (l *Pipeline) DecideCommit(ctx context.Context, t *revert.Txn, preview func
 	body.Expires, body.Processes = l.p.Host.Now().Add(l.p.Limits.ApprovalTimeout).UTC(), l.commitProcesses(t)
 	return body, nil
 }
+
+// errAnotherPolicy refuses a commit that a policy asked about, under another one
+// that lets it pass.
+var errAnotherPolicy = errors.New("another policy asked about the commit")
 
 // commitProcesses returns the processes that asked about the commit, now and
 // before: a person who commits again asks next.
