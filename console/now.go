@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
@@ -15,16 +16,27 @@ const lastTxns = 15
 
 type nowPage struct {
 	Waiting, Running []openCall
+	Commits          []openCommit
 	Open             []openSession
 	Last             []group
 	Damage           string
 }
+
+// Answers returns how many answers of a person are missing.
+func (d nowPage) Answers() int { return len(d.Waiting) + len(d.Commits) }
 
 // openCall is a call that waits or runs, with its session.
 type openCall struct {
 	callLine
 	Txn, Session, Who string
 	Answered          string
+}
+
+// openCommit is a transaction whose commit waits for an answer.
+type openCommit struct {
+	Txn, Who, Answered string
+	Began              time.Time
+	Command            string // that shows the request and answers it; empty: unknown
 }
 
 // openSession is a session with an open transaction.
@@ -91,11 +103,21 @@ func (c *Console) open(ctx context.Context, d *nowPage) error {
 		if err != nil {
 			continue // FindPending has told of it
 		}
+		who := c.principal(ctx, t.Session)
+		if w, waits := t.WaitingCommit().Get(); waits {
+			one := openCommit{Txn: t.ID, Who: who, Began: w.At}
+			if w.Answered != nil {
+				one.Answered = answerWord(w.Answered.Approved) + " by " + w.Answered.By + "; it has not gone on yet"
+			}
+			if c.Hint != nil {
+				one.Command = c.Hint("pending", t.ID)
+			}
+			d.Commits = append(d.Commits, one)
+		}
 		alive, err := j.Alive(ctx, own.Owner)
 		if err == nil && !alive {
 			continue
 		}
-		who := c.principal(ctx, t.Session)
 		s := openSession{ID: t.Session, Who: who, Txn: t.ID}
 		if t.Prompt != nil {
 			s.Prompt = t.Prompt.Text
