@@ -67,6 +67,9 @@ func (r *runner) gated(gate *agent.CommitError) {
 		}
 	}
 	r.sum.Commit, r.code = &now, cli.Worst(r.code, code)
+	if now.State != "denied" && r.endStep > 0 {
+		r.sum.NotRun, r.endStep = r.remaining(r.endStep), 0
+	}
 }
 
 // notReleasedCode returns the code for a release without an outcome.
