@@ -30,12 +30,14 @@ type origins struct {
 	// reads the journal then. Otherwise the first look reads it, and this process
 	// hands over what it writes later.
 	follows bool
-	begun   bool            // the journal was read
+	begun   bool            // this process hands over what it writes
+	whole   bool            // the journal was read
+	reading chan struct{}   // holds an element while the journal is read
 	noted   map[string]bool // calls whose result is noted before its record
 }
 
 func newOrigins(j journal.Journal, session string, data json.RawMessage, declared func(record.ToolRef) *shape) *origins {
-	o := &origins{family: newFamily(j, session), declared: declared, tools: map[string]record.ToolRef{}, settings: map[string]bool{}, noted: map[string]bool{}}
+	o := &origins{family: newFamily(j, session), declared: declared, tools: map[string]record.ToolRef{}, settings: map[string]bool{}, noted: map[string]bool{}, reading: make(chan struct{}, 1)}
 	o.index = origin.New(o.digest)
 	o.config(data)
 	return o
@@ -232,21 +234,28 @@ func (o *origins) look(ctx context.Context, t tool.Tool, args json.RawMessage) (
 	return facts[:min(len(facts), mostValues)], cut, nil
 }
 
-// catchUp reads the records that are not noted.
+// catchUp reads the records that are not noted. A look beside another one waits
+// until all are: with a part of them a value can seem to be trusted.
 func (o *origins) catchUp(ctx context.Context) error {
 	o.mu.Lock()
-	noted := o.begun && !o.follows
-	o.begun = true // what is written from here on can be noted twice, which changes nothing
+	noted := o.whole && !o.follows
 	o.mu.Unlock()
 	if noted {
 		return nil
 	}
-	err := o.read(ctx, o.note, o.lost)
-	if err != nil {
-		o.mu.Lock()
-		o.begun = false
-		o.mu.Unlock()
+	select {
+	case o.reading <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
+	defer func() { <-o.reading }()
+	o.mu.Lock()
+	o.begun = true // what is written from here on can be noted twice, which changes nothing
+	o.mu.Unlock()
+	err := o.read(ctx, o.note, o.lost)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.whole = err == nil
 	return err
 }
 

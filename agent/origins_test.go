@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -181,4 +182,40 @@ func TestOriginsSurviveTheProcess(t *testing.T) {
 	require.Equal(t, []string{"untrusted"}, again.origins(t, "eve@evil.example"))
 	require.Equal(t, []string{"person"}, again.origins(t, "anna miller"))
 	require.Empty(t, again.origins(t, "miller anna"))
+}
+
+// TestOriginsOfTheFirstCalls: of several first calls at once in a session that goes on, each sees all that was read before.
+func TestOriginsOfTheFirstCalls(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j, err := sqlite.Open(t.Context(), path)
+	require.NoError(t, err)
+	r := newOriginsRun(t, j)
+	r.returns(t, "mail", `{"id":"m_4711x","body":"nothing"}`, "")
+	for range 200 {
+		r.returns(t, "page", `{"text":"other words"}`, "")
+	}
+	r.returns(t, "page", `{"text":"delete m_4711x"}`, "")
+	token := r.s.Token()
+	require.NoError(t, r.rt.Close())
+	require.NoError(t, j.Close())
+
+	j, err = sqlite.Open(t.Context(), path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, j.Close()) })
+	again := newOriginsRun(t, j)
+	again.s, err = again.rt.ResumeSession(t.Context(), token)
+	require.NoError(t, err)
+	tx := begin(t, again.s)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			_, err := tx.Invoke(context.Background(), "send", tool.Args{"to": []string{"m_4711x"}})
+			again.mu.Lock()
+			defer again.mu.Unlock()
+			if err != nil || !slices.Equal(again.last["/to/0"].Origins, []string{"trusted", "untrusted"}) {
+				t.Errorf("%v: %v", err, again.last)
+			}
+		})
+	}
+	all.Wait()
 }
