@@ -47,7 +47,7 @@ func (g gateEngine) Decide(_ context.Context, r perm.Request) (perm.Decision, er
 // TestCommitUndecided leaves the transaction open: a policy that fails has refused nothing.
 func TestCommitUndecided(t *testing.T) {
 	fail := error(perm.ErrTimeout)
-	var effect = perm.Allow
+	effect := perm.Allow
 	engine := gateEngine{commit: func(perm.Request) (perm.Effect, error) { return effect, fail }}
 	rt, dir := gatedRuntime(t, oneLook, agent.Policy(engine))
 	s := newSession(t, rt)

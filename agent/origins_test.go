@@ -51,18 +51,13 @@ func sendTool(t *testing.T) tool.Tool {
 	return mustTool(t, made, err)
 }
 
-// jsonTool is a pure tool that returns its input, which is JSON, as its structured output.
-func jsonTool(t *testing.T, name string, content *provenance.Content, opts ...func(*tool.Spec)) tool.Tool {
-	return answering(t, name, func(in string) tool.Result { return tool.Result{JSON: json.RawMessage(in), Text: in} }, append(opts, func(s *tool.Spec) { s.OutputContent = content })...)
-}
-
 type originsRun struct {
 	*valueLog
 	rt *agent.Runtime
 	s  *agent.Session
 }
 
-// mailbox is a service that alone chooses ids and contacts.
+// newOriginsRun is a session with a mailbox that alone chooses ids and contacts.
 func newOriginsRun(t *testing.T, j journal.Journal, opts ...agent.SessionOption) *originsRun {
 	log := &valueLog{}
 	// The results of these tools come from a script, so what they are told does not say what they return.
