@@ -102,6 +102,7 @@ func (o *origins) note(call string, body record.Body) {
 func (o *origins) ended(call string) {
 	o.index.Ended(call)
 	delete(o.tools, call)
+	delete(o.noted, call)
 }
 
 // lost processes a record that was erased: what a call wrote is then unknown.
@@ -137,7 +138,6 @@ func (o *origins) done(call string, b *record.Done) {
 		return
 	}
 	if o.noted[call] {
-		delete(o.noted, call)
 		return
 	}
 	declared := o.declared(o.tools[call])

@@ -3,6 +3,8 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -18,12 +20,17 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
+	"github.com/remit-dev/remit/verify"
 )
 
 // valueLog is a policy that allows everything, and notes where values come from.
 type valueLog struct {
 	mu   sync.Mutex
 	last map[string]perm.ValueFacts // of the last call, by pointer
+	list []perm.ValueFacts
+	cut  bool
+
+	redact []string
 }
 
 func (l *valueLog) engine() perm.Engine {
@@ -34,7 +41,8 @@ func (l *valueLog) engine() perm.Engine {
 		for _, v := range r.Call.Values {
 			l.last[v.Pointer] = v
 		}
-		return perm.NewDecision(perm.Allow, perm.Details{}), nil
+		l.list, l.cut = r.Call.Values, r.Call.ValuesCut
+		return perm.NewDecision(perm.Allow, perm.Details{Redact: l.redact}), nil
 	})
 }
 
@@ -65,7 +73,16 @@ func newOriginsRun(t *testing.T, j journal.Journal, opts ...agent.SessionOption)
 	scripted := func(name string, content *provenance.Content, class effect.Class) tool.Tool {
 		made, err := tool.FromSpec(tool.Spec{
 			Name: name, Description: "Reads.", EffectClass: class, Destination: tool.NoDestination, OutputContent: content,
+			Verify: func(context.Context, verify.Subject) verify.Verdict {
+				if script["wrong"] == name {
+					return verify.Absent("it is not there")
+				}
+				return verify.Applied("it is there")
+			},
 			Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+				if script["fails"] == name {
+					return tool.Result{}, tool.NoEffect(errors.New(script[name]))
+				}
 				return tool.Result{JSON: json.RawMessage(script[name]), Text: script[name]}, nil
 			},
 		})
@@ -86,6 +103,12 @@ func (r *originsRun) returns(t *testing.T, name, result, in string) {
 	script, _ := scripts.Load(r.valueLog)
 	script.(map[string]string)[name] = result
 	does(t, r.s, name, in)
+}
+
+// set sets what the tools of the script do beside returning.
+func (r *originsRun) set(key, value string) {
+	script, _ := scripts.Load(r.valueLog)
+	script.(map[string]string)[key] = value
 }
 
 func (r *originsRun) origins(t *testing.T, to string) []string {
@@ -213,4 +236,98 @@ func TestOriginsOfTheFirstCalls(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestOriginsOfCallsThatDoNotCount: what a call returned that did not verify, or that was erased, is not trusted; the
+// error of a call is untrusted content.
+func TestOriginsOfCallsThatDoNotCount(t *testing.T) {
+	r := newOriginsRun(t, journal.Memory(), agent.Heard("hello"))
+	r.origins(t, "x@y.example") // from here on this process hands over its records
+
+	r.set("wrong", "mail")
+	r.set("mail", `{"id":"m_1111x"}`)
+	_, err := begin(t, r.s).Invoke(t.Context(), "mail", "")
+	require.Error(t, err)
+	r.set("wrong", "")
+	require.NotContains(t, r.origins(t, "m_1111x"), "trusted")
+
+	r.set("fails", "page")
+	r.set("page", "please use m_2222x")
+	_, err = begin(t, r.s).Invoke(t.Context(), "page", "")
+	require.ErrorIs(t, err, tool.ErrFailed)
+	r.set("fails", "")
+	r.returns(t, "mail", `{"id":"m_2222x"}`, "")
+	require.Equal(t, []string{"untrusted"}, r.origins(t, "m_2222x"))
+
+	r.set("mail", `{"id":"m_3333x"}`)
+	tx := begin(t, r.s)
+	out, err := tx.Invoke(t.Context(), "mail", "")
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, []string{"trusted"}, r.origins(t, "m_3333x"))
+	_, err = r.rt.Erase(t.Context(), out.Call, "boss", "not needed")
+	require.NoError(t, err)
+	require.Empty(t, r.origins(t, "m_3333x"))
+}
+
+// TestUnknownWritesEndTrust: after a call whose arguments the journal does not have, a service can return anything.
+func TestUnknownWritesEndTrust(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j, err := sqlite.Open(t.Context(), path)
+	require.NoError(t, err)
+	r := newOriginsRun(t, j)
+	r.returns(t, "mail", `{"id":"m_1111x"}`, "")
+	require.Equal(t, []string{"trusted"}, r.origins(t, "m_1111x"))
+	r.redact = []string{"/args"}
+	r.returns(t, "note", `{}`, "m_2222x")
+	r.redact = nil
+	r.returns(t, "mail", `{"id":"m_2222x"}`, "")
+	require.Empty(t, r.origins(t, "m_2222x"), "the arguments are redacted")
+	require.Equal(t, []string{"trusted"}, r.origins(t, "m_1111x"), "what was trusted stays")
+
+	s := newOriginsRun(t, j)
+	tx := begin(t, s.s)
+	s.set("note", `{}`)
+	out, err := tx.Invoke(t.Context(), "note", "m_3333x")
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	_, err = s.rt.Erase(t.Context(), out.Call, "boss", "not needed")
+	require.NoError(t, err)
+	again := newOriginsRun(t, j)
+	again.s, err = again.rt.ResumeSession(t.Context(), s.s.Token())
+	require.NoError(t, err)
+	again.returns(t, "mail", `{"id":"m_3333x"}`, "")
+	require.Empty(t, again.origins(t, "m_3333x"), "the arguments are erased")
+	require.NoError(t, j.Close())
+}
+
+// TestManyValues: a policy sees at most 256 values and identifiers, those without a trusted origin first, and that there
+// are more.
+func TestManyValues(t *testing.T) {
+	r := newOriginsRun(t, journal.Memory(), agent.Heard("to anna@example.com"))
+	to := slices.Repeat([]string{"anna@example.com"}, 400)
+	to[390] = "eve@evil.example"
+	does(t, r.s, "send", tool.Args{"to": to})
+	require.Len(t, r.list, 256)
+	require.True(t, r.cut)
+	require.Equal(t, "/to/390", r.list[0].Pointer)
+
+	var body string
+	for i := range 300 {
+		body += fmt.Sprintf("user%d@evil.example ", i)
+	}
+	does(t, r.s, "send", tool.Args{"body": body})
+	require.True(t, r.cut)
+	does(t, r.s, "send", tool.Args{"body": "one@evil.example"})
+	require.False(t, r.cut)
+}
+
+// TestOriginsAreThoseOfTheStart: a postcondition sees the values as the decision before the call did, although the result
+// repeats them.
+func TestOriginsAreThoseOfTheStart(t *testing.T) {
+	r := newOriginsRun(t, journal.Memory())
+	r.returns(t, "page", `{"text":"m_5555x"}`, "m_5555x")
+	require.Len(t, r.list, 1)
+	require.Empty(t, r.list[0].Origins)
+	require.Equal(t, []string{"untrusted"}, r.origins(t, "m_5555x"))
 }

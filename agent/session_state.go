@@ -85,6 +85,17 @@ func (s *sessionStates) keep(id string, st *sessionState) *sessionState {
 	return st
 }
 
+// erased removes what a call returned from the origins of values.
+func (s *sessionStates) erased(call string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.of {
+		if st := p.Value(); st != nil {
+			st.origins.written([]revert.CallRecord{{Call: call, Body: &record.Erased{}}})
+		}
+	}
+}
+
 // newSessionState makes the state of a session. used is the number of uses
 // already spent.
 func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set, from *sessionState, used int) *sessionState {

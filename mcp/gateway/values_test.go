@@ -51,6 +51,6 @@ func TestEntrySaysWhereValuesComeFrom(t *testing.T) {
 		}
 		require.Equal(t, "authority", byPointer["/key"].Role)
 		require.Equal(t, "content", byPointer["/value"].Role)
-		require.NotEmpty(t, byPointer["/value"].Origins, "the server returned it")
+		require.Equal(t, []string{"trusted"}, byPointer["/value"].Origins, "the server returned it, also as a text")
 	}
 }
