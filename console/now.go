@@ -94,6 +94,9 @@ func (c *Console) open(ctx context.Context, d *nowPage) error {
 		}
 		d.Waiting = append(d.Waiting, o)
 	}
+	if err := c.commits(ctx, d); err != nil {
+		return err
+	}
 	open, err := j.Unfinished(ctx)
 	if err != nil {
 		return err
@@ -103,21 +106,11 @@ func (c *Console) open(ctx context.Context, d *nowPage) error {
 		if err != nil {
 			continue // FindPending has told of it
 		}
-		who := c.principal(ctx, t.Session)
-		if w, waits := t.WaitingCommit().Get(); waits {
-			one := openCommit{Txn: t.ID, Who: who, Began: w.At}
-			if w.Answered != nil {
-				one.Answered = answerWord(w.Answered.Approved) + " by " + w.Answered.By + "; it has not gone on yet"
-			}
-			if c.Hint != nil {
-				one.Command = c.Hint("pending", t.ID)
-			}
-			d.Commits = append(d.Commits, one)
-		}
 		alive, err := j.Alive(ctx, own.Owner)
 		if err == nil && !alive {
 			continue
 		}
+		who := c.principal(ctx, t.Session)
 		s := openSession{ID: t.Session, Who: who, Txn: t.ID}
 		if t.Prompt != nil {
 			s.Prompt = t.Prompt.Text
@@ -133,6 +126,25 @@ func (c *Console) open(ctx context.Context, d *nowPage) error {
 		}
 	}
 	return nil
+}
+
+// commits finds the commits that wait.
+func (c *Console) commits(ctx context.Context, d *nowPage) error {
+	all, err := callview.FindPendingCommits(ctx, c.Runtime.Journal())
+	for _, w := range all {
+		one := openCommit{Txn: w.Txn.ID, Who: c.principal(ctx, w.Txn.Session), Began: w.Decision.At}
+		if a := w.Decision.Answered; a != nil {
+			one.Answered = answerWord(a.Approved) + " by " + a.By + "; it has not gone on yet"
+		}
+		if c.Hint != nil {
+			one.Command = c.Hint("pending", w.Txn.ID)
+		}
+		d.Commits = append(d.Commits, one)
+	}
+	if d.Damage != "" {
+		return nil // FindPending has told of what is unreadable
+	}
+	return err
 }
 
 func answerWord(approved bool) string {

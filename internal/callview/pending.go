@@ -25,9 +25,45 @@ type Pending struct {
 // FindPending returns the pending calls, oldest first. An unreadable
 // transaction does not hide the others: its error is joined.
 func FindPending(ctx context.Context, j journal.Journal) (out []Pending, err error) {
+	err = eachOpen(ctx, j, func(t *revert.Txn, alive bool) {
+		if t.End != "" || t.Aborting {
+			return
+		}
+		for _, c := range t.Calls {
+			if c.Waits() && c.Asked != nil {
+				out = append(out, Pending{t, c, alive})
+			}
+		}
+	})
+	slices.SortStableFunc(out, func(a, b Pending) int { return a.Call.Began.Compare(b.Call.Began) })
+	return out, err
+}
+
+// PendingCommit is a transaction whose commit waits for approval.
+type PendingCommit struct {
+	Txn      *revert.Txn
+	Decision revert.CommitDecision
+	Alive    bool // the owner process of the transaction is running
+}
+
+// FindPendingCommits returns the transactions whose commit waits, oldest first,
+// with errors as FindPending.
+func FindPendingCommits(ctx context.Context, j journal.Journal) (out []PendingCommit, err error) {
+	err = eachOpen(ctx, j, func(t *revert.Txn, alive bool) {
+		if d, waits := t.WaitingCommit().Get(); waits {
+			out = append(out, PendingCommit{t, d, alive})
+		}
+	})
+	slices.SortStableFunc(out, func(a, b PendingCommit) int { return a.Decision.At.Compare(b.Decision.At) })
+	return out, err
+}
+
+// eachOpen calls each for every open transaction, and whether its owner runs or
+// can run. It joins the errors of unreadable ones.
+func eachOpen(ctx context.Context, j journal.Journal, each func(t *revert.Txn, alive bool)) error {
 	open, err := j.Unfinished(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var damage []error
 	for _, o := range open {
@@ -36,18 +72,10 @@ func FindPending(ctx context.Context, j journal.Journal) (out []Pending, err err
 			damage = append(damage, fmt.Errorf("transaction %s: %w", o.Txn, err))
 			continue
 		}
-		if t.End != "" || t.Aborting {
-			continue
-		}
 		alive, err := j.Alive(ctx, o.Owner)
-		for _, c := range t.Calls {
-			if c.Waits() && c.Asked != nil {
-				out = append(out, Pending{t, c, alive || err != nil})
-			}
-		}
+		each(t, alive || err != nil)
 	}
-	slices.SortStableFunc(out, func(a, b Pending) int { return a.Call.Began.Compare(b.Call.Began) })
-	return out, errors.Join(damage...)
+	return errors.Join(damage...)
 }
 
 // PendingInput returns the input of a pending call without its sensitive values.

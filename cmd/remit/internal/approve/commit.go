@@ -41,7 +41,7 @@ type pendingCommitRecord struct {
 }
 
 // writeCommits writes commits that wait, after other output if after is set.
-func writeCommits(ctx context.Context, a *cli.App, p *state.Workspace, all []approval.PendingCommit, most int, asJSON, after bool) error {
+func writeCommits(ctx context.Context, a *cli.App, p *state.Workspace, all []callview.PendingCommit, most int, asJSON, after bool) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -65,7 +65,7 @@ func writeCommits(ctx context.Context, a *cli.App, p *state.Workspace, all []app
 	})
 }
 
-func commitRecordOf(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, w approval.PendingCommit, most int) (pendingCommitRecord, error) {
+func commitRecordOf(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, w callview.PendingCommit, most int) (pendingCommitRecord, error) {
 	who, err := state.PrincipalOf(ctx, rt.Journal(), w.Txn.Session)
 	if err != nil {
 		return pendingCommitRecord{}, err

@@ -75,9 +75,9 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 	if err := writeAll(ctx, a, p, j, all, most, asJSON); err != nil {
 		return errors.Join(err, damage)
 	}
-	var commits []approval.PendingCommit
+	var commits []callview.PendingCommit
 	if id == "" && damage == nil { // otherwise the same damage
-		if commits, damage = approval.FindPendingCommits(ctx, j); damage == nil {
+		if commits, damage = callview.FindPendingCommits(ctx, j); damage == nil {
 			damage = writeCommits(ctx, a, p, commits, most, asJSON, len(all) > 0)
 		}
 	}
@@ -89,8 +89,8 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 
 // showCommit writes one commit that waits.
 func showCommit(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, txn string, asJSON bool) error {
-	all, damage := approval.FindPendingCommits(ctx, j)
-	all = slices.DeleteFunc(all, func(w approval.PendingCommit) bool { return w.Txn.ID != txn })
+	all, damage := callview.FindPendingCommits(ctx, j)
+	all = slices.DeleteFunc(all, func(w callview.PendingCommit) bool { return w.Txn.ID != txn })
 	if len(all) == 0 && damage == nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: "the commit of transaction " + txn + " does not wait", Fix: p.Hint("log", "--txn", txn) + " tells how it stands"}
 	}
