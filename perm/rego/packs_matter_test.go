@@ -22,18 +22,12 @@ import (
 // wholePacks returns every pack, each with the packs that it needs to decide.
 func wholePacks() map[string][]fs.FS {
 	nothing := fstest.MapFS{"nothing.rego": {Data: []byte("package remit\n\nallow contains \"x\" if false\n")}}
-	return map[string][]fs.FS{
-		"workspace":     {policies.Workspace()},
-		"readonly":      {policies.ReadOnly()},
-		"askall":        {policies.AskAll()},
-		"coding-agent":  {policies.CodingAgent()},
-		"flow":          {policies.Flow()},
-		"user_provided": {policies.UserProvided()},
-		"untrusted":     {policies.Untrusted()},
-		"provenance":    {policies.Provenance()},
-		"commit-gate":   {policies.CommitGate()},
-		"lib":           {policies.Lib(), nothing},
+	all := map[string][]fs.FS{"lib": {policies.Lib(), nothing}}
+	for _, name := range policies.Names() {
+		pack, _ := policies.Pack(name)
+		all[name] = []fs.FS{pack}
 	}
+	return all
 }
 
 // TestRulesMatter removes one rule at a time, and checks that the tests of the
