@@ -10,13 +10,17 @@ import (
 
 // commit commits a transaction. If its commit waits for an approval, that is no
 // error: the transaction stays open, and commitWaiting ends it after the answer.
+// So it does if the policy could not decide.
 func (w *Workspace) commit(ctx context.Context, tx *agent.Txn) error {
 	err := tx.Commit(context.WithoutCancel(ctx))
 	var gate *agent.CommitError
-	if errors.As(err, &gate) && errors.Is(err, tool.ErrPending) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.uncommitted = append(w.uncommitted, tx)
+	if !errors.As(err, &gate) || errors.Is(err, tool.ErrDenied) {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.uncommitted = append(w.uncommitted, tx)
+	if errors.Is(err, tool.ErrPending) {
 		return nil
 	}
 	return err

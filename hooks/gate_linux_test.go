@@ -3,11 +3,15 @@ package hooks_test
 import (
 	"path/filepath"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/hooks"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/policies"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -86,4 +90,33 @@ func TestPromptDeniedAtItsCommit(t *testing.T) {
 	require.NotContains(t, answer.Reason, "remit approve")
 	require.Equal(t, revert.TxnReverted, d.stateOf(d.last()))
 	require.NoFileExists(t, filepath.Join(d.dir, "a.draft"))
+}
+
+// TestPromptOfAnotherPolicy: a commit that the policy asked about waits on under a policy that does not ask, and the
+// next event after the answer ends it.
+func TestPromptOfAnotherPolicy(t *testing.T) {
+	d := newProject(t, true, gateRules)
+	asking, err := rego.New(rego.Options{Sources: []rego.Source{{FS: policies.CodingAgent(), NoTests: true}, {FS: fstest.MapFS{"own.rego": {Data: []byte(gateRules)}}}}, Timeout: time.Minute})
+	require.NoError(t, err)
+	plain, err := rego.New(rego.Options{Sources: []rego.Source{{FS: policies.CodingAgent(), NoTests: true}}, Timeout: time.Minute})
+	require.NoError(t, err)
+	live := rego.NewSwappableEngine(asking)
+	d.engine = live
+	d.restarts()
+	c := d.unasked("s")
+	c.says("write a")
+	require.Equal(t, hooks.Allow, c.edits("Write", "a.txt", "a").before.Verdict)
+	c.stops()
+	txn, request := d.waitsAtCommit()
+	live.Swap(plain)
+	for range 2 {
+		c.prompt++
+		_, answer := c.event("UserPromptSubmit", map[string]any{"prompt": "go on"})
+		require.Contains(t, answer.Reason, "another policy asked about the commit")
+		require.Equal(t, revert.TxnOpen, d.stateOf(txn))
+	}
+	require.NoError(t, d.rt.Answer(t.Context(), agent.Answer{Txn: txn, Approved: true, By: "boss", RequestDigest: request}))
+	c.prompt++
+	c.event("UserPromptSubmit", map[string]any{"prompt": "go on"})
+	require.Equal(t, revert.TxnCommitted, d.stateOf(txn))
 }
