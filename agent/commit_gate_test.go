@@ -383,3 +383,91 @@ func TestPolicyThatDecidesCommitsNoMore(t *testing.T) {
 	commitWaits(t, tx)
 	fsckClean(t, rt)
 }
+
+// TestAskedStaysAsked: what a policy asked about needs its answer, although a condition of the rule holds no longer, a
+// second policy asked too, or the transaction changed after a rejection. A session does not redo what was not permitted.
+func TestAskedStaysAsked(t *testing.T) {
+	const once = "package remit\n\nallow contains \"all\"\n\nask_commit contains \"one file\" if input.txn.totals.effects == 1\n"
+	const burst = "package remit\n\nallow contains \"all\"\n\nask_commit contains \"first\" if input.session.tools.file_write.run == 1\n"
+
+	t.Run("the same content", func(t *testing.T) {
+		rt, _ := gatedRuntime(t, burst)
+		s := newSession(t, rt)
+		tx, other := begin(t, s), begin(t, s)
+		saves(t, tx, "a", "bad\n")
+		commitWaits(t, tx)
+		saves(t, other, "b", "x\n")
+		commitWaits(t, tx)
+	})
+	t.Run("more after a rejection", func(t *testing.T) {
+		rt, _ := gatedRuntime(t, once)
+		tx := begin(t, newSession(t, rt))
+		saves(t, tx, "a", "bad\n")
+		commitWaits(t, tx)
+		require.NoError(t, rt.Answer(t.Context(), agent.Answer{Txn: tx.ID(), By: "boss"}))
+		saves(t, tx, "c", "more\n")
+		approveCommit(t, rt, commitWaits(t, tx))
+		require.NoError(t, tx.Commit(t.Context()), "a person saw both")
+	})
+	t.Run("less than was asked about", func(t *testing.T) {
+		rt, _ := gatedRuntime(t, "package remit\n\nallow contains \"all\"\n\nask_commit contains \"two files\" if input.txn.totals.effects == 2\n")
+		tx := begin(t, newSession(t, rt))
+		saves(t, tx, "a", "good\n")
+		require.NoError(t, tx.Savepoint(t.Context(), "s"))
+		saves(t, tx, "b", "bad\n")
+		commitWaits(t, tx)
+		_, err := tx.RevertTo(t.Context(), "s")
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit(t.Context()), "the same policy decides anew about what is left")
+	})
+	t.Run("two policies", func(t *testing.T) {
+		live := rego.NewSwappableEngine(mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": oneLook}}))
+		rt, _ := gatedRuntime(t, oneLook, agent.Policy(live))
+		tx := begin(t, newSession(t, rt))
+		saves(t, tx, "a", "bad\n")
+		commitWaits(t, tx)
+		live.Swap(mustLoad(t, rego.Options{Modules: map[string]string{"p.rego": once}}))
+		commitWaits(t, tx)
+		saves(t, tx, "c", "more\n")
+		require.ErrorContains(t, tx.Commit(t.Context()), "another policy asked about the commit")
+	})
+	t.Run("back to what was rejected", func(t *testing.T) {
+		rt, dir := gatedRuntime(t, oneLook)
+		tx := begin(t, newSession(t, rt))
+		saves(t, tx, "a", "bad\n")
+		require.NoError(t, tx.Savepoint(t.Context(), "s"))
+		commitWaits(t, tx)
+		require.NoError(t, rt.Answer(t.Context(), agent.Answer{Txn: tx.ID(), By: "boss"}))
+		saves(t, tx, "b", "x\n")
+		commitWaits(t, tx)
+		_, err := tx.RevertTo(t.Context(), "s")
+		require.NoError(t, err)
+		require.ErrorIs(t, tx.Commit(t.Context()), tool.ErrDenied)
+		require.Equal(t, "one\n", contentOf(t, dir, "a"))
+	})
+	t.Run("redo", func(t *testing.T) {
+		rt, dir := gatedRuntime(t, oneLook)
+		s := newSession(t, rt)
+		for _, answered := range []bool{true, false} {
+			tx := begin(t, s)
+			saves(t, tx, "a", "bad\n")
+			commitWaits(t, tx)
+			if answered {
+				require.NoError(t, rt.Answer(t.Context(), agent.Answer{Txn: tx.ID(), By: "boss"}))
+				require.ErrorIs(t, tx.Commit(t.Context()), tool.ErrDenied)
+			} else {
+				_, err := tx.Revert(t.Context(), revert.Options{})
+				require.NoError(t, err)
+			}
+			_, err := s.Redo(t.Context(), tx.ID())
+			require.ErrorIs(t, err, tool.ErrDenied)
+			require.Equal(t, "one\n", contentOf(t, dir, "a"))
+			if answered {
+				_, err = rt.Redo(t.Context(), tx.ID(), "boss")
+				require.NoError(t, err, "a person may")
+				_, err = s.Revert(t.Context(), tx.ID(), revert.Options{})
+				require.NoError(t, err)
+			}
+		}
+	})
+}

@@ -221,9 +221,18 @@ func (s *Session) pipelineFor(ctx context.Context, c revert.Call) (*pipeline.Pip
 }
 
 // Redo applies a reverted transaction of this session again; see Runtime.Redo.
+// It refuses one whose commit was denied, or waited for an answer: only a
+// person redoes it.
 func (s *Session) Redo(ctx context.Context, txn string) (revert.Report, error) {
 	if _, err := s.FindTxn(ctx, txn); err != nil {
 		return revert.Report{}, err
+	}
+	t, err := revert.Load(ctx, s.rt.journal, txn)
+	if err != nil {
+		return revert.Report{}, err
+	}
+	if !t.Permitted() {
+		return revert.Report{}, fmt.Errorf("the commit of transaction %s was not permitted, so a person redoes it: %w", txn, tool.ErrDenied)
 	}
 	return s.rt.Redo(ctx, txn, s.principal.ID)
 }

@@ -27,6 +27,12 @@ func (t *Txn) WaitingCommit() mo.Option[CommitDecision] {
 	return mo.TupleToOption(d, t.End == "" && !t.Aborting && !t.Committing && d.Decided != nil && d.Decided.Waits())
 }
 
+// Permitted reports whether no decision about the commit stands against it: the
+// newest one permits it, or there is none.
+func (t *Txn) Permitted() bool {
+	return len(t.Commits) == 0 || t.lastCommit().Decided != nil && t.lastCommit().Decided.Permits()
+}
+
 // Waits reports whether a call of the transaction or its commit waits for an
 // approval before it goes on.
 func (t *Txn) Waits() bool {

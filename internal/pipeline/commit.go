@@ -47,14 +47,16 @@ func (l *Pipeline) DecideCommit(ctx context.Context, t *revert.Txn, preview func
 	if err != nil {
 		return nil, err
 	}
-	prior, waits := t.WaitingCommit().Get()
-	same := waits && prior.Decided.Digest == body.Digest
-	if same && prior.Answered != nil && !prior.Answered.Approved { // what was rejected stays rejected, whatever the policy says now
-		body.Effect, body.Answer = perm.Ask.String(), prior.Answered
+	if no := rejection(t, body.Digest); no != nil {
+		body.Effect, body.Answer = perm.Ask.String(), no
 		return body, nil
 	}
-	if d.Effect() == perm.Allow && waits && revisionOf(prior.Decided) != d.Revision() && !(same && l.commitAnswer(prior) != nil) {
-		return nil, fmt.Errorf("%w: a person must answer what that policy asked, or the transaction is committed with that policy; %s", errAnotherPolicy, CommitReasons(prior.Decided))
+	prior, waits := t.WaitingCommit().Get()
+	same := waits && prior.Decided.Digest == body.Digest
+	if d.Effect() == perm.Allow && !(same && l.commitAnswer(prior) != nil) {
+		if d, err = l.stillAsks(t, d, body); err != nil {
+			return nil, err
+		}
 	}
 	if d.Effect() != perm.Ask {
 		return body, nil
@@ -76,6 +78,42 @@ func (l *Pipeline) DecideCommit(ctx context.Context, t *revert.Txn, preview func
 	}
 	body.Expires, body.Processes = l.p.Host.Now().Add(l.p.Limits.ApprovalTimeout).UTC(), l.commitProcesses(t)
 	return body, nil
+}
+
+// rejection returns the rejection of this content, which stays, whatever the
+// policy says now and what happened since.
+func rejection(t *revert.Txn, digest string) *record.Answered {
+	for _, d := range t.Commits {
+		if d.Decided != nil && d.Decided.Digest == digest && d.Answered != nil && !d.Answered.Approved {
+			return d.Answered
+		}
+	}
+	return nil
+}
+
+// stillAsks returns the decision about a commit that the policy permits, after
+// it or another policy asked about the transaction. What was asked about stays
+// asked: the same content, and any content after a rejection. Under another
+// policy than one that asked, it is an error.
+func (l *Pipeline) stillAsks(t *revert.Txn, d perm.Decision, body *record.CommitDecided) (perm.Decision, error) {
+	for _, asked := range t.Commits {
+		was := asked.Decided
+		if was == nil || !was.Waits() {
+			continue
+		}
+		if revisionOf(was) != d.Revision() {
+			return d, fmt.Errorf("%w: a person must answer what that policy asked, or the transaction is committed with that policy; %s", errAnotherPolicy, CommitReasons(was))
+		}
+		if was.Digest == body.Digest || asked.Answered != nil && !asked.Answered.Approved {
+			body.Effect, body.Decision = was.Effect, was.Decision
+			details := perm.Details{Revision: d.Revision()}
+			if r := decisionRecord(was.Decision); r != nil {
+				details.Reasons = r.Reasons
+			}
+			return perm.NewDecision(perm.Ask, details), nil
+		}
+	}
+	return d, nil
 }
 
 // errAnotherPolicy refuses a commit that a policy asked about, under another one
