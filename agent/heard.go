@@ -46,9 +46,10 @@ func (s *Session) Heard(ctx context.Context, texts ...string) error {
 			}
 		}
 		said, accounts := s.state.origins.heard(text)
-		if body.Accounts = append(body.Accounts, accounts...); len(said) > 0 {
-			body.Texts = append(body.Texts, said)
-			words += len(said) / len(origin.Digest{})
+		body.Accounts = append(body.Accounts, accounts...)
+		for _, sentence := range said {
+			body.Texts = append(body.Texts, sentence)
+			words += len(sentence) / len(origin.Digest{})
 		}
 	}
 	switch {

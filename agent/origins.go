@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -52,16 +53,20 @@ func (o *origins) digest(token string) (d origin.Digest) {
 }
 
 // heard returns the record of a text of a person.
-func (o *origins) heard(text string) (words, accounts []byte) {
-	for _, token := range origin.Tokens(text) {
-		d := o.digest(token)
-		words = append(words, d[:]...)
+func (o *origins) heard(text string) (sentences [][]byte, accounts []byte) {
+	for _, sentence := range origin.Sentences(text) {
+		var words []byte
+		for _, token := range sentence {
+			d := o.digest(token)
+			words = append(words, d[:]...)
+		}
+		sentences = append(sentences, words)
 	}
 	for _, account := range origin.Joined(text) {
 		d := o.digest(account)
 		accounts = append(accounts, d[:]...)
 	}
-	return words, accounts
+	return sentences, accounts
 }
 
 func digestsOf(joined []byte) (all []origin.Digest) {
@@ -88,6 +93,7 @@ func (o *origins) note(call string, body record.Body) {
 		o.index.Seen([]byte(b.Why), false) // the model reads it, and a service can have written it
 		o.ended(call)
 	case *record.Unknown:
+		o.index.Seen([]byte(b.Why), false)
 		o.ended(call)
 	case *record.Verified:
 		if !b.OK { // its result was not returned
@@ -141,12 +147,20 @@ func (o *origins) done(call string, b *record.Done) {
 		return
 	}
 	declared := o.declared(o.tools[call])
-	var r tool.Result
-	if declared == nil || !declared.trusts || canon.Decode(output, &r) != nil {
+	trusts := declared != nil && declared.trusts
+	if !trusts && !hasParts(output) {
 		o.index.Seen(output, true)
 		return
 	}
-	var trusted []string
+	var r tool.Result
+	if err := canon.Decode(output, &r); err != nil || !trusts {
+		o.index.Seen(output, true)
+		for _, p := range r.Parts {
+			o.index.Seen(p.Data, false)
+		}
+		return
+	}
+	var trusted, shown []string
 	value := func(text string, is bool) {
 		if is {
 			trusted = append(trusted, text)
@@ -154,13 +168,13 @@ func (o *origins) done(call string, b *record.Done) {
 			o.index.Seen([]byte(text), false)
 		}
 	}
-	texts := [][]byte{[]byte(r.Text)}
-	if v, err := canon.Parse(r.JSON, canon.DefaultLimits()); err == nil {
-		for leaf := range origin.Leaves(v, nothing) {
+	structured, err := canon.Parse(r.JSON, canon.DefaultLimits())
+	if err == nil {
+		for leaf := range origin.Leaves(structured, nothing) {
 			if is := declared.trusted(leaf); is || !showsStructured(r, leaf) {
 				value(leaf.Text, is)
 			} else {
-				texts = append(texts, []byte(leaf.Text))
+				shown = append(shown, leaf.Text)
 			}
 		}
 	}
@@ -169,18 +183,33 @@ func (o *origins) done(call string, b *record.Done) {
 		value(s.URL, declared.whole)
 	}
 	for _, p := range r.Parts {
-		if strings.HasPrefix(p.MediaType, "text/") {
-			texts = append(texts, p.Data)
-		}
+		value(string(p.Data), declared.whole)
 	}
-	for _, text := range texts {
-		if declared.whole {
-			trusted = append(trusted, string(text))
-		} else { // it shows the same values once more
-			o.index.SeenExcept(text, false, trusted)
+	if declared.whole {
+		trusted = append(trusted, r.Text)
+	} else {
+		shown = append(shown, r.Text)
+	}
+	for _, text := range shown {
+		if !repeats(text, r, structured) {
+			o.index.SeenExcept(text, trusted)
 		}
 	}
 	o.index.Returned(call, trusted)
+}
+
+// hasParts reports whether an output in canonical form can have parts, which are
+// encoded in it.
+func hasParts(output []byte) bool { return bytes.Contains(output, []byte(`"parts":`)) }
+
+// repeats reports whether a text is the structured content of the same result
+// once more, and nothing else.
+func repeats(text string, r tool.Result, structured canon.Value) bool {
+	if r.Meta["mcp"] == "result" {
+		structured, _ = structured.Get("structuredContent")
+	}
+	again, err := canon.Parse([]byte(text), canon.DefaultLimits())
+	return err == nil && bytes.Equal(again.Canonical(), structured.Canonical())
 }
 
 // showsStructured reports whether a leaf is a text of an MCP result, which shows
@@ -305,14 +334,14 @@ func (o *origins) value(leaf origin.Leaf, declared *shape) (perm.ValueFacts, ori
 	if !is {
 		role = provenance.Authority
 	}
-	from := o.index.Look(leaf.Text)
+	from := o.index.Look(leaf.Text, leaf.Number)
 	one := perm.ValueFacts{Pointer: leaf.Pointer, Role: string(role), Origins: from.Names(), Short: origin.Short(leaf.Text)}
 	if role == provenance.Authority && !strings.ContainsAny(leaf.Text, " \t\r\n,;<") {
 		return one, from // it is one word, which is looked up as a whole
 	}
 	for _, id := range origin.Identifiers(leaf.Text) {
 		if id.Text != leaf.Text || role != provenance.Authority {
-			one.Identifiers = append(one.Identifiers, perm.IdentifierFacts{Text: id.Text, Kind: id.Kind, Origins: o.index.Look(id.Text).Names()})
+			one.Identifiers = append(one.Identifiers, perm.IdentifierFacts{Text: id.Text, Kind: id.Kind, Origins: o.index.Look(id.Text, false).Names()})
 		}
 	}
 	return one, from
@@ -326,7 +355,7 @@ const longResult = 64 << 10
 func (o *origins) ahead(call string, t tool.Tool, output []byte) (wait func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.begun || o.follows || len(output) < longResult {
+	if !o.begun || o.follows || len(output) < longResult || hasParts(output) {
 		return func() {}
 	}
 	if declared := o.declared(record.ToolRef{Name: t.Name(), Digest: t.Digest()}); declared != nil && declared.trusts {

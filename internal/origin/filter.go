@@ -92,7 +92,7 @@ func (p *part) has(hash, m uint64) bool {
 }
 
 // masks is how many bits a hash has.
-const masks = 5
+const masks = 7
 
 // bitOf returns the word and the bit in it of one of the bits of a hash.
 func bitOf(m uint64, i int) (word, bit uint64) {
@@ -107,38 +107,6 @@ func mix(h uint64) uint64 {
 	h ^= h >> 33
 	h *= 0xc4ceb9fe1a85ec53
 	return h ^ h>>33
-}
-
-// scan calls each for the hash of every word of a text, and for the hash of
-// every two words that follow each other with no space between them, as in an
-// address. Words are letters, digits and bytes beyond ASCII, and have no case.
-// In JSON, an escape counts as a space.
-func scan(text []byte, json bool, each func(hash uint64)) {
-	last := uint64(0)
-	for i := 0; i < len(text); {
-		if c := text[i]; folded[c] == 0 {
-			i++
-			if c <= ' ' {
-				last = 0
-			} else if json && c == '\\' && i < len(text) {
-				last = 0
-				if i++; text[i-1] == 'u' {
-					i = min(i+4, len(text))
-				}
-			}
-			continue
-		}
-		start := i
-		for i < len(text) && folded[text[i]] != 0 {
-			i++
-		}
-		hash := hashWord(text[start:i])
-		each(hash)
-		if last != 0 {
-			each(pair(last, hash))
-		}
-		last = hash
-	}
 }
 
 // noCase makes letters of ASCII lower case, and changes no digit. Other bytes can
@@ -158,45 +126,44 @@ func hashWord(word []byte) uint64 {
 	return mix(hash ^ rest)
 }
 
+// together returns the hash of words without what was between them. It is not
+// that of one word: 18.64 is not 1864.
+func together(words []byte) uint64 { return mix(hashWord(words) ^ 0x5851f42d4c957f2d) }
+
 // pair returns the hash of two words that follow each other.
 func pair(first, second uint64) uint64 {
 	return mix(bits.RotateLeft64(first, 23) ^ second*0x9e3779b97f4a7c15)
 }
 
-// folded maps the bytes of words to their form without case, and others to 0.
-var folded = func() (t [256]byte) {
-	for c := range t {
-		switch {
-		case c >= 0x80 || isAlnum(byte(c)):
-			if t[c] = byte(c); 'A' <= c && c <= 'Z' {
-				t[c] += 'a' - 'A'
-			}
-		}
-	}
-	return t
-}()
-
-// contains reports whether the filter can have been given a text.
-func (f *filter) contains(text string) bool {
+// contains reports whether the filter can have been given a text: its words, or
+// the same letters and digits with others between them. The digits of a short
+// number are taken as they stand.
+func (f *filter) contains(text string, exactly bool) bool {
 	some, all := false, true
-	scan([]byte(text), false, func(hash uint64) {
-		some, all = true, all && f.has(hash)
-	})
-	return some && all
+	s := scanner{each: func(hash uint64) { some, all = true, all && f.has(hash) }, plain: true}
+	s.scan([]byte(text), false)
+	if all || !some {
+		return some
+	}
+	letters := bare(text)
+	if exactly && len(letters) < leastAccount {
+		return false
+	}
+	return f.has(together([]byte(letters))) || f.has(hashWord([]byte(letters)))
 }
 
 // has reports whether a filter can have been given a value: a number in any of
 // the ways in which people write it.
 func has(f *filter, value string) bool {
-	if f.contains(value) {
+	n, is := number(value)
+	if f.contains(value, is) {
 		return true
 	}
-	n, is := number(value)
 	if !is {
 		return false
 	}
 	for _, spelling := range spellings(n) {
-		if f.contains(spelling) {
+		if f.contains(spelling, true) {
 			return true
 		}
 	}

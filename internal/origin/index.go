@@ -2,7 +2,6 @@ package origin
 
 import (
 	"hash/maphash"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -82,7 +81,9 @@ func (x *Index) Configured(text string) { addText(&x.config, x, text, "", mostTr
 // addText adds the words and accounts of a text that is known in this process
 // alone.
 func addText(to *sequences[uint64], x *Index, text, call string, most int) {
-	to.add(x.hashed(Tokens(text)), call, most)
+	for _, sentence := range Sentences(text) {
+		to.add(x.hashed(sentence), call, most)
+	}
 	for _, a := range Joined(text) {
 		to.add([]uint64{x.hash(a)}, call, most)
 	}
@@ -98,16 +99,11 @@ func (x *Index) hashed(tokens []string) []uint64 {
 	return all
 }
 
-// Look returns where a value was seen.
-func (x *Index) Look(text string) Origins {
-	found := x.known(text)
-	if found == 0 { // several values in one text
-		if parts := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' || r == '\n' }); len(parts) > 1 && len(parts) <= 64 {
-			found = Person | Config | Trusted
-			for _, part := range parts {
-				found &= x.known(part)
-			}
-		}
+// Look returns where a value was seen. A number is compared as a number alone.
+func (x *Index) Look(text string, isNumber bool) Origins {
+	found := x.known(text, isNumber)
+	if _, is := number(text); found == 0 && !is {
+		found = x.list(text)
 	}
 	if has(&x.seen, text) {
 		found |= Untrusted
@@ -115,17 +111,33 @@ func (x *Index) Look(text string) Origins {
 	return found
 }
 
+// list returns the origins that all values of a list in one text have.
+func (x *Index) list(text string) Origins {
+	parts := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' })
+	if len(parts) < 2 || len(parts) > 64 {
+		return 0
+	}
+	found := Person | Config | Trusted
+	for _, part := range parts {
+		if part = strings.TrimSpace(part); Short(part) {
+			return 0
+		}
+		found &= x.known(part, false)
+	}
+	return found
+}
+
 // known returns the origins of a value that are trusted.
-func (x *Index) known(text string) (found Origins) {
+func (x *Index) known(text string, isNumber bool) (found Origins) {
 	if len(text) > 4*longest {
 		return 0
 	}
-	tokens := Tokens(text)
+	tokens := exact(text)
 	if len(tokens) == 0 {
 		return 0
 	}
 	forms := [][]string{tokens}
-	if account, is := Account(text); is {
+	if account, is := Account(text); is && !isNumber {
 		forms = append(forms, []string{account})
 	}
 	for _, form := range forms {
@@ -157,10 +169,15 @@ func Short(text string) bool {
 func (x *Index) Begun(call string, effect bool, values []string, known bool) {
 	own := &written{unknown: !known}
 	for _, v := range values {
-		if x.known(v).Known() {
+		if x.known(v, false).Known() {
+			own.piece(v)
+			if effect {
+				x.written.piece(v)
+			}
 			continue
 		}
 		own.add(v, mostOwn)
+		own.unknown = own.unknown || own.over
 		if effect {
 			x.written.add(v, mostWritten)
 			scan([]byte(v), false, x.told.add)
@@ -173,17 +190,20 @@ func (x *Index) Begun(call string, effect bool, values []string, known bool) {
 // Seen notes untrusted content as a call returned it, in JSON or as plain text.
 func (x *Index) Seen(content []byte, json bool) { scan(content, json, x.seen.add) }
 
-// SeenExcept notes untrusted content in which trusted values are repeated.
-func (x *Index) SeenExcept(content []byte, json bool, values []string) {
-	except := map[uint64]bool{}
+// SeenExcept notes a text that shows trusted values once more, and untrusted
+// content beside them.
+func (x *Index) SeenExcept(text string, values []string) {
+	except := map[string]bool{}
 	for _, v := range values {
-		scan([]byte(v), false, func(hash uint64) { except[hash] = true })
-	}
-	scan(content, json, func(hash uint64) {
-		if !except[hash] {
-			x.seen.add(hash)
+		for _, field := range strings.FieldsFunc(v, apart) {
+			except[trim(field)] = true
 		}
-	})
+	}
+	for _, field := range strings.FieldsFunc(text, apart) {
+		if !except[trim(field)] {
+			scan([]byte(field), false, x.seen.add)
+		}
+	}
 }
 
 // Returned adds the trusted values of the result of a call, unless outsiders
@@ -205,8 +225,14 @@ func (x *Index) Returned(call string, values []string) {
 // chosen reports whether a value of a trusted part of a result can be the choice
 // of outsiders: it is in untrusted content, or a call was told it.
 func (x *Index) chosen(v string, own *written) bool {
-	if Short(v) || x.known(v).Known() {
+	if x.known(v, false).Known() {
 		return false
+	}
+	if own.has(v) || x.written.has(v) {
+		return true
+	}
+	if Short(v) {
+		return false // many texts have it by accident
 	}
 	return has(&x.seen, v) || has(&x.told, v) || own.makes(v) || x.written.makes(v)
 }
@@ -220,62 +246,3 @@ func (x *Index) Forget(call string) { x.trusted.forget(call) }
 // Blind ends the trust in later results: something that a call wrote is not
 // known.
 func (x *Index) Blind() { x.written.unknown = true }
-
-// written are the values that calls were told and that had no trusted origin,
-// without case and separators.
-type written struct {
-	all     map[string]bool
-	long    map[string][]string // of four bytes and more, by the first four
-	unknown bool
-}
-
-// window is how many bytes a written value has at least, if a value that
-// contains it counts as written.
-const window = 4
-
-func (w *written) add(value string, most int) {
-	value = bare(value)
-	switch {
-	case value == "" || len(value) > longest || w.all[value]:
-		return
-	case len(w.all) >= most:
-		w.unknown = true
-		return
-	case w.all == nil:
-		w.all, w.long = map[string]bool{}, map[string][]string{}
-	}
-	w.all[value] = true
-	if len(value) >= window {
-		w.long[value[:window]] = append(w.long[value[:window]], value)
-	}
-}
-
-// makes reports whether a value can be made of written ones: it contains a long
-// one, or is put together of short ones.
-func (w *written) makes(value string) bool {
-	if value = bare(value); value == "" || len(w.all) == 0 {
-		return false
-	}
-	reached := make([]bool, len(value)+1) // by short ones alone
-	reached[0] = true
-	for i := range len(value) {
-		if i+window <= len(value) && slices.ContainsFunc(w.long[value[i:i+window]], func(p string) bool { return strings.HasPrefix(value[i:], p) }) {
-			return true
-		}
-		for n := 1; reached[i] && n < window && i+n <= len(value); n++ {
-			reached[i+n] = reached[i+n] || w.all[value[i:i+n]]
-		}
-	}
-	return reached[len(value)]
-}
-
-// bare returns the letters and digits of a text, without case.
-func bare(text string) string {
-	b := make([]byte, 0, len(text))
-	for i := range len(text) {
-		if c := folded[text[i]]; c != 0 {
-			b = append(b, c)
-		}
-	}
-	return string(b)
-}

@@ -15,6 +15,7 @@ type Leaf struct {
 	Pointer string // JSON pointer; of a name, that of its member
 	Text    string
 	Name    bool
+	Number  bool // a JSON number
 }
 
 // Leaves yields the leaves of a document, and the names of members that declared
@@ -44,7 +45,7 @@ func walk(v canon.Value, at string, declared func(string) bool, yield func(Leaf)
 		}
 		return true
 	default:
-		return yield(Leaf{Pointer: at, Text: v.Text()})
+		return yield(Leaf{Pointer: at, Text: v.Text(), Number: v.Kind() == canon.Number})
 	}
 }
 

@@ -75,7 +75,7 @@ type Labelled struct {
 // words. The record does not contain the texts.
 type Heard struct {
 	URLs     []string `json:"urls,omitempty"`     // two digests of each: of the whole URL, and of the part that a permission covers
-	Texts    [][]byte `json:"texts,omitempty"`    // digests of 16 bytes of the words of each text, in order
+	Texts    [][]byte `json:"texts,omitempty"`    // digests of 16 bytes of the words of each sentence, in order
 	Accounts []byte   `json:"accounts,omitempty"` // digests of the numbers of accounts that the texts have in groups
 }
 
