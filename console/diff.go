@@ -38,6 +38,7 @@ type diffPage struct {
 type fileDiff struct {
 	N              int
 	Of             string // ID of the difference
+	Request        string // digest of the request that the difference belongs to; empty: none
 	Resource, Verb string
 	Calls          []string
 	Added, Removed int
@@ -62,10 +63,24 @@ func (c *Console) diff(r *http.Request) (string, page, error) {
 	if err != nil {
 		return "", page{}, err
 	}
-	p := diffPage{ID: id, Txn: d.Txn, Call: d.Call, State: string(d.State), Total: len(d.Deltas), Untracked: d.Untracked, Held: d.Held, Erased: d.Erased}
+	p, err := c.shownDiff(r, d)
+	if request := r.URL.Query().Get("request"); err == nil && request != "" {
+		err = c.unchanged(ctx, d.Txn, request)
+	}
+	if err != nil {
+		return "", page{}, err
+	}
 	if c.Hint != nil {
 		p.Command = c.Hint("diff", id)
 	}
+	return "diff", page{Title: "Difference", Place: "timeline", Data: p}, nil
+}
+
+// shownDiff returns the part of a difference that a page shows: a single file, or
+// those from a number on.
+func (c *Console) shownDiff(r *http.Request, d diff.Diff) (p diffPage, err error) {
+	ctx, id := r.Context(), idOf(r.URL.Query())
+	p = diffPage{ID: id, Txn: d.Txn, Call: d.Call, State: string(d.State), Total: len(d.Deltas), Untracked: d.Untracked, Held: d.Held, Erased: d.Erased}
 	first, last := int(min(number(r, "from"), int64(len(d.Deltas)))), 0
 	last = min(first+filesOnPage, len(d.Deltas))
 	if r.URL.Query().Has("file") {
@@ -79,7 +94,7 @@ func (c *Console) diff(r *http.Request) (string, page, error) {
 		f, err := fileOf(ctx, d.Deltas[i], i)
 		f.Of = id
 		if err != nil {
-			return "", page{}, err
+			return p, err
 		}
 		p.Added, p.Removed = p.Added+f.Added, p.Removed+f.Removed
 		if f.Open = p.One || len(f.Lines) <= left; f.Open {
@@ -89,7 +104,7 @@ func (c *Console) diff(r *http.Request) (string, page, error) {
 		}
 		p.Files = append(p.Files, f)
 	}
-	return "diff", page{Title: "Difference", Place: "timeline", Data: p}, nil
+	return p, nil
 }
 
 func fileOf(ctx context.Context, d diff.Delta, n int) (fileDiff, error) {

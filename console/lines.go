@@ -46,6 +46,7 @@ type txnBox struct {
 	Skip            int // calls before those
 	Live            bool
 	CanRevert       bool
+	Waits           bool // its commit waits for an answer
 }
 
 // group is a prompt with its transactions, or one transaction without a prompt.
@@ -149,6 +150,8 @@ func (c *Console) boxFrom(ctx context.Context, t *revert.Txn, skip int) txnBox {
 		}
 		b.Calls = append(b.Calls, c.lineOf(call))
 	}
+	waiting, waits := t.WaitingCommit().Get()
+	b.Waits = waits && waiting.Answered == nil
 	b.CanRevert = t.Reverts+t.Redoes == "" && (len(t.EffectiveCalls()) > 0 || len(t.HeldCalls()) > 0)
 	return b
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/console"
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -256,36 +255,4 @@ func TestOptions(t *testing.T) {
 		_, err := console.New(o)
 		require.Error(t, err)
 	}
-}
-
-// gate lets everything run, and asks at the commit.
-type gate struct{}
-
-func (gate) DecidesCommits() bool { return true }
-
-func (gate) Decide(_ context.Context, r perm.Request) (perm.Decision, error) {
-	effect := perm.Allow
-	if r.Purpose == perm.PurposeCommit {
-		effect = perm.Ask
-	}
-	return perm.NewDecision(effect, perm.Details{Reasons: []perm.Reason{{Text: "one look", At: "rules.rego:7"}}, Revision: "1"}), nil
-}
-
-// TestWaitingCommit: a commit that waits is among what waits, with its difference and the command that answers it.
-func TestWaitingCommit(t *testing.T) {
-	p := newPlace(t, console.Options{Hint: func(args ...string) string { return "remit " + strings.Join(args, " ") }}, agent.Policy(gate{}))
-	tx, err := p.session.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = tx.Invoke(t.Context(), "file_write", tool.Args{"path": "a.txt", "content": "one\n"})
-	require.NoError(t, err)
-	var waits *agent.CommitError
-	require.ErrorAs(t, tx.Commit(t.Context()), &waits)
-	page := p.page("/")
-	for _, want := range []string{"Waiting for you (1)", "of all changes of transaction " + tx.ID(), "/diff?id=" + tx.ID(), "remit pending " + tx.ID()} {
-		require.Contains(t, page, want)
-	}
-	require.NoError(t, p.rt.Answer(t.Context(), agent.Answer{Txn: tx.ID(), Approved: true, By: "boss", RequestDigest: waits.Request}))
-	require.Contains(t, p.page("/"), "approved by boss; it has not gone on yet")
-	require.NoError(t, tx.Commit(t.Context()))
-	require.Contains(t, p.page("/"), "Waiting for you (0)")
 }

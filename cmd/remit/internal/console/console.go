@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -17,7 +18,6 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/console"
-	"github.com/remit-dev/remit/revert"
 )
 
 type flags struct {
@@ -120,7 +120,9 @@ func (f *flags) console(a *cli.App, rt *agent.Runtime, host, who string) (*conso
 	}
 	return console.New(console.Options{
 		Runtime: rt, Host: host, By: who, Title: title, Folders: moved, Hint: f.Hint, Now: a.Host.Now,
-		CheckApproval: func(_ context.Context, call *revert.Call) error { return approval.CheckPage(a, &f.Workspace, call) },
+		CheckApproval: func(_ context.Context, id string, askers []json.RawMessage) error {
+			return approval.CheckPage(a, &f.Workspace, id, askers)
+		},
 		EndPrompts: func(ctx context.Context) error {
 			_, err := startup.EndPrompts(ctx, a, &f.Workspace, rt.Journal())
 			return err
