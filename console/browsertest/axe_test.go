@@ -46,6 +46,8 @@ func TestAccessible(t *testing.T) {
 	p.run(write("notes.txt", "one\n2\nthree\n"))
 	p.run(`{"tool":"file_delete","args":{"path":"notes.txt"}}`)
 	p.run(write("secret.txt", "asked\n"))
+	p.put("rules.rego", commitRules)
+	p.run(write("kept.txt", "one\n"))
 	p.attended()
 	p.open()
 	pages := p.pages()

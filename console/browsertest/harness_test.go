@@ -283,3 +283,12 @@ func (p *place) themes(fn func(theme string)) {
 		fn(theme)
 	}
 }
+
+// focused returns an attribute of the element that has the focus.
+func (p *place) focused(attribute string) string {
+	p.t.Helper()
+	b, _ := json.Marshal(attribute)
+	text, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`document.activeElement.getAttribute(`+string(b)+`) || ""`))
+	require.NoError(p.t, err)
+	return text
+}
