@@ -44,6 +44,7 @@ type callPage struct {
 	Reversals                []reversalPart
 	WayBack                  string
 	CanRevert                bool
+	CanRevertTxn             bool
 	Command                  string
 }
 
@@ -81,6 +82,7 @@ func (c *Console) call(r *http.Request) (string, page, error) {
 		return "", page{}, &problem{http.StatusNotFound, "The journal has no such call", id}
 	}
 	d := callPage{Call: c.lineOf(call), Txn: t.ID, Session: t.Session, Who: c.principal(ctx, t.Session), TxnState: string(t.State())}
+	d.CanRevertTxn = canRevert(t)
 	if t.Prompt != nil {
 		d.Prompt = &promptLine{t.Prompt.ID, t.Prompt.Client, t.Prompt.Text}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/diff"
 )
@@ -31,6 +32,7 @@ type diffPage struct {
 	Untracked, Held      []diff.UntrackedCall
 	Erased               []string
 	One                  bool // a single file
+	CanRevert            bool
 	Command              string
 }
 
@@ -73,7 +75,24 @@ func (c *Console) diff(r *http.Request) (string, page, error) {
 	if c.Hint != nil {
 		p.Command = c.Hint("diff", id)
 	}
+	if p.CanRevert, err = c.leftSomething(ctx, d); err != nil {
+		return "", page{}, err
+	}
 	return "diff", page{Title: "Difference", Place: "timeline", Data: p}, nil
+}
+
+// leftSomething reports whether a revert takes something of a difference back.
+func (c *Console) leftSomething(ctx context.Context, d diff.Diff) (bool, error) {
+	t, err := c.Runtime.Load(ctx, d.Txn)
+	if err != nil || d.Call == "" {
+		return err == nil && canRevert(t), err
+	}
+	call, ok := t.Call(d.Call)
+	if !ok {
+		return false, nil
+	}
+	_, can := wayBack(call, callview.AttemptOf(call))
+	return can, nil
 }
 
 // shownDiff returns the part of a difference that a page shows: a single file, or

@@ -57,6 +57,12 @@ type group struct {
 
 type promptLine struct{ ID, Client, Text string }
 
+// CanRevert reports whether a shown transaction of the prompt left something that
+// a revert takes back.
+func (g group) CanRevert() bool {
+	return slices.ContainsFunc(g.Txns, func(b txnBox) bool { return b.CanRevert })
+}
+
 func kindOf(status string) string {
 	switch status {
 	case "done", "committed":
@@ -152,8 +158,14 @@ func (c *Console) boxFrom(ctx context.Context, t *revert.Txn, skip int) txnBox {
 	}
 	waiting, waits := t.WaitingCommit().Get()
 	b.Waits = waits && waiting.Answered == nil
-	b.CanRevert = t.Reverts+t.Redoes == "" && (len(t.EffectiveCalls()) > 0 || len(t.HeldCalls()) > 0)
+	b.CanRevert = canRevert(t)
 	return b
+}
+
+// canRevert reports whether a transaction left something that a revert takes
+// back.
+func canRevert(t *revert.Txn) bool {
+	return t.Reverts+t.Redoes == "" && (len(t.EffectiveCalls()) > 0 || len(t.HeldCalls()) > 0)
 }
 
 // grouped joins neighbours of the same prompt.

@@ -14,6 +14,8 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/console"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -255,4 +257,53 @@ func TestOptions(t *testing.T) {
 		_, err := console.New(o)
 		require.Error(t, err)
 	}
+}
+
+// TestTimelineOfPrincipal: the timeline of one principal leaves out the others,
+// on each of its pages.
+func TestTimelineOfPrincipal(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	other, err := p.rt.Session(t.Context(), perm.Principal{ID: "re<i>viewer"})
+	require.NoError(t, err)
+	for range 30 {
+		p.write("notes.txt", "theirs\n")
+		_, err = other.Call(t.Context(), "file_write", tool.Args{"path": "notes.txt", "content": "own\n"})
+		require.NoError(t, err)
+	}
+	seen := 0
+	for at := "/timeline?principal=re%3Ci%3Eview"; at != ""; {
+		page := p.page(at)
+		require.NotContains(t, page, "coder")
+		require.Contains(t, page, `value="re&lt;i&gt;view"`)
+		seen += strings.Count(page, `<li class="call">`)
+		_, next, _ := strings.Cut(page, `rel="next" href="`)
+		next, _, _ = strings.Cut(next, `"`)
+		at = strings.ReplaceAll(next, "&amp;", "&")
+	}
+	require.Equal(t, 30, seen)
+	require.Zero(t, strings.Count(p.page("/timeline?principal=nobody"), `<li class="call">`))
+	require.Equal(t, 1, strings.Count(p.page("/timeline?principal=coder&outcome=done&from=2001-01-01T00:00&path=notes"), "Calls</h2>"))
+}
+
+// TestTakeBackOffered: a revert is offered only of what left something that it
+// takes back.
+func TestTakeBackOffered(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	p.own("notes.txt", "mine\n")
+	read := p.call("file_read", tool.Args{"path": "notes.txt"})
+	denied := p.call("file_delete", tool.Args{"path": "notes.txt"})
+	write := p.write("notes.txt", "theirs\n")
+	offers := func(id, txn string) bool {
+		at := []string{p.page("/call?id=" + id), p.page("/diff?id=" + id), p.page("/diff?id=" + txn), p.page("/timeline?txn=" + txn)}
+		for _, page := range at {
+			require.Equal(t, strings.Contains(at[0], `href="/revert`), strings.Contains(page, `href="/revert`), page)
+		}
+		return strings.Contains(at[0], `href="/revert`)
+	}
+	require.False(t, offers(read.Call, read.Txn))
+	require.False(t, offers(denied.Call, denied.Txn))
+	require.True(t, offers(write.Call, write.Txn))
+	_, err := p.rt.Revert(t.Context(), write.Txn, revert.Options{By: "person"})
+	require.NoError(t, err)
+	require.False(t, offers(write.Call, write.Txn))
 }
