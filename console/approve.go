@@ -211,7 +211,11 @@ func (c *Console) decide(ctx context.Context, call *revert.Call, reply agent.Ans
 		reply.Once = true
 		return c.Runtime.Answer(ctx, reply)
 	case "session", "always":
-		how := ctxperm.RememberScope{Always: f.Get("scope") == "always", SameInput: f.Get("same") == "1"}
+		span, ok := spans[f.Get("for")]
+		if !ok {
+			return &problem{http.StatusBadRequest, "The form does not say for how long the approval counts", ""}
+		}
+		how := ctxperm.RememberScope{Always: f.Get("scope") == "always", SameInput: f.Get("same") == "1", For: span}
 		_, err := c.Runtime.RememberApproval(ctx, reply, how)
 		return err
 	default:

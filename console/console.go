@@ -33,6 +33,10 @@ type Options struct {
 	// processes that asked, as the record of the request has them. Nil: the
 	// pages approve nothing.
 	CheckApproval func(ctx context.Context, id string, askers []json.RawMessage) error
+	// Explain explains in a text why a policy decides about a call as it does,
+	// and which change of the policy lets it through. Nil: the pages show what
+	// the records say.
+	Explain func(ctx context.Context, call string) (string, error)
 	// EndPrompts ends the prompts that a coding agent still works on, so that
 	// they can be reverted. Nil: nothing has to be ended.
 	EndPrompts func(ctx context.Context) error

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,9 +69,62 @@ func TestApproveSession(t *testing.T) {
 	p := newPlace(t, console.Options{})
 	out := p.write("other.txt", "x")
 	page := p.page("/approve?id=" + out.Call)
-	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"session"}}
+	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"session"}, "for": {"10m"}}
+	for _, bad := range []string{"", "9999h", "-1h"} {
+		form.Set("for", bad)
+		require.Equal(t, http.StatusBadRequest, p.do(p.post("/approve", form)).Code)
+	}
+	form.Set("for", "10m")
 	p.location(p.do(p.post("/approve", form)))
 	require.Equal(t, tool.StatusDone, p.write("other.txt", "y").Status)
+	require.Equal(t, tool.StatusPending, p.write("third.txt", "y").Status, "another access")
+
+	grants, err := p.rt.Grants(t.Context())
+	require.NoError(t, err)
+	require.Len(t, grants, 1)
+	require.WithinDuration(t, time.Now().Add(10*time.Minute), grants[0].Expires, time.Minute)
+	page = p.page("/grants")
+	require.Contains(t, page, "Valid now (1)")
+	require.Contains(t, page, "other.txt")
+	require.Equal(t, http.StatusForbidden, p.do(p.post("/revoke", url.Values{"id": {grants[0].ID}})).Code, "without the token of the page")
+	require.Contains(t, p.page("/grants"), "Valid now (1)")
+	p.location(p.do(p.post("/revoke", url.Values{"form": {p.form()}, "id": {grants[0].ID}})))
+	require.Contains(t, p.page("/grants"), "Valid now (0)")
+	require.Contains(t, p.page("/grants"), "by person")
+	require.Equal(t, tool.StatusPending, p.write("other.txt", "z").Status)
+	require.Equal(t, http.StatusNotFound, p.do(p.post("/revoke", url.Values{"form": {p.form()}, "id": {"g_none"}})).Code)
+}
+
+// TestApproveSameArguments: an approval for the same arguments lets no others
+// through, and one for every session counts in another one.
+func TestApproveSameArguments(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	out := p.write("other.txt", "x")
+	page := p.page("/approve?id=" + out.Call)
+	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"always"}, "for": {"1h"}, "same": {"1"}}
+	p.location(p.do(p.post("/approve", form)))
+	require.Contains(t, p.page("/grants"), "only with the arguments that were approved")
+	require.Equal(t, tool.StatusPending, p.write("other.txt", "y").Status)
+	var err error
+	p.session, err = p.rt.Session(t.Context(), perm.Principal{ID: "coder"})
+	require.NoError(t, err)
+	require.Equal(t, tool.StatusDone, p.write("other.txt", "x").Status)
+}
+
+// TestWhy: the page of a call leads to the explanation of its decision, which
+// shows no call with sensitive arguments.
+func TestWhy(t *testing.T) {
+	p := newPlace(t, console.Options{Explain: func(_ context.Context, call string) (string, error) {
+		return "because <b> of " + call, nil
+	}})
+	out := p.call("file_delete", tool.Args{"path": "notes.txt"})
+	require.Contains(t, p.page("/call?id="+out.Call), `href="/why?id=`+out.Call)
+	require.Contains(t, p.page("/why?id="+out.Call), "because &lt;b&gt; of "+out.Call)
+	require.Equal(t, http.StatusNotFound, p.do(p.get("/why?id=c_none")).Code)
+	without := newPlace(t, console.Options{})
+	out = without.call("file_delete", tool.Args{"path": "notes.txt"})
+	require.NotContains(t, without.page("/call?id="+out.Call), `href="/why`)
+	require.Equal(t, http.StatusNotFound, without.do(without.get("/why?id="+out.Call)).Code)
 }
 
 // TestTakeBack: the plan changes nothing, the form does what the plan says and
@@ -208,9 +262,10 @@ func TestSensitive(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	p := newPlace(t, console.Options{}, agent.Tools(login))
+	explains := func(context.Context, string) (string, error) { return "password is hunter2", nil }
+	p := newPlace(t, console.Options{Explain: explains}, agent.Tools(login))
 	out := p.call("login", tool.Args{"user": "ann", "password": "hunter2"})
-	for _, path := range []string{"/", "/timeline", "/call?id=" + out.Call, "/timeline?q=ann"} {
+	for _, path := range []string{"/", "/timeline", "/call?id=" + out.Call, "/timeline?q=ann", "/why?id=" + out.Call} {
 		require.NotContains(t, p.page(path), "hunter2")
 	}
 	require.Contains(t, p.page("/call?id="+out.Call), "(hidden)")

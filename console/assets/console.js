@@ -41,6 +41,7 @@ const keys = {
   t: () => { location.href = "/timeline"; },
   d: () => follow("d"),
   u: () => follow("u"),
+  w: () => follow("w"),
   "/": () => {
     const field = document.getElementById("search");
     if (field) field.focus();

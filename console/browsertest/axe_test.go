@@ -79,7 +79,7 @@ func (p *place) pages() []string {
 	p.heading("Timeline")
 	links, err := chromedp.Run(p.ctx, chromedp.Evaluate[[]string](`[...new Set([...document.querySelectorAll("main a")].map((a) => a.getAttribute("href")))]`))
 	require.NoError(p.t, err)
-	all := []string{"/", "/sessions", "/policy", "/timeline", "/nosuch", "/enter"}
+	all := []string{"/", "/sessions", "/policy", "/grants", "/timeline", "/nosuch", "/enter"}
 	kinds := map[string]int{}
 	for _, l := range links {
 		kind, _, _ := strings.Cut(l, "?")
@@ -87,6 +87,12 @@ func (p *place) pages() []string {
 			all = append(all, l)
 		}
 	}
-	require.GreaterOrEqual(p.t, len(all), 12)
+	for _, l := range all {
+		if id, is := strings.CutPrefix(l, "/call?"); is {
+			all = append(all, "/why?"+id)
+			break
+		}
+	}
+	require.GreaterOrEqual(p.t, len(all), 14)
 	return all
 }

@@ -139,7 +139,7 @@ func (p *place) attended() {
 // open starts the console, and opens its address in a new browser.
 func (p *place) open() {
 	p.t.Helper()
-	cmd := p.command("console", "--workspace", "ws", "--no-open", "--json")
+	cmd := p.command("console", "--workspace", "ws", "--policy", "rules.rego", "--no-open", "--json")
 	out, err := cmd.StdoutPipe()
 	require.NoError(p.t, err)
 	var said strings.Builder

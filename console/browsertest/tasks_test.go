@@ -76,6 +76,31 @@ func TestByClicks(t *testing.T) {
 		p.heading("Redone")
 		require.Equal(t, "one\n", p.read("notes.txt"))
 	})
+	task("approve later calls for an hour, and revoke that", func() {
+		p.run(write("later.txt", "asked\n"))
+		p.click("later.txt")
+		p.heading("Approve file_write")
+		p.click("also later calls of this session")
+		p.click("Approve")
+		p.has("answered")
+		p.click("Grants")
+		p.heading("Grants")
+		p.has("later.txt")
+		p.click("Revoke")
+		p.has("Valid now (0)")
+	})
+	task("let a denied call through from then on", func() {
+		p.click("file_delete")
+		p.heading("Call of file_delete")
+		p.click("Explain it, and let it through")
+		p.heading("Why, and what lets it through")
+		p.has("the smallest change that lets it through")
+		rule, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`document.querySelector("pre").textContent.match(/^ *allow contains[^]*?\n *}/m)[0]`))
+		require.NoError(t, err)
+		p.put("rules.rego", rules+"\n"+rule+"\n")
+		p.run(`{"tool":"file_delete","args":{"path":"notes.txt"}}`)
+		require.Equal(t, "(none)", p.read("notes.txt"))
+	})
 }
 
 // TestByKeys: a person without a mouse does the same.

@@ -26,11 +26,17 @@ type flags struct {
 	numeric bool
 	noOpen  bool
 	json    bool
+
+	policies []string
+	explain  explainer
 }
 
-// Command returns remit console.
-func Command(a *cli.App) *cobra.Command {
-	var f flags
+// explainer explains the decision about a call, as remit policy explain does.
+type explainer func(ctx context.Context, a *cli.App, at *state.Workspace, policies []string, call string) (string, error)
+
+// Command returns remit console. Explain explains the decision about a call.
+func Command(a *cli.App, explain explainer) *cobra.Command {
+	f := flags{explain: explain}
 	cmd := &cobra.Command{
 		Use: "console", Short: "Show and steer what agents do, in a browser",
 		Long: "Serves pages on loopback, and opens them in your browser: what runs and waits, the timeline of each session, each call\n" +
@@ -44,6 +50,7 @@ func Command(a *cli.App) *cobra.Command {
 	state.AddFlags(cmd, &f.Workspace)
 	state.AddRootFlag(cmd, &f.Workspace)
 	state.AddDatabaseFlag(cmd, &f.Workspace)
+	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH` that explains decisions: a .rego file, a folder of such files, or builtin:PACK (default: the workspace policy)")
 	cmd.Flags().StringVar(&f.address, "listen", "127.0.0.1:0", "loopback `ADDR` to listen on; port 0 selects a free port")
 	cmd.Flags().BoolVar(&f.numeric, "numeric", false, "use the address itself in place of a random name below localhost")
 	cmd.Flags().BoolVar(&f.noOpen, "no-open", false, "print the address, and open no browser")
@@ -122,6 +129,9 @@ func (f *flags) console(a *cli.App, rt *agent.Runtime, host, who string) (*conso
 		Runtime: rt, Host: host, By: who, Title: title, Folders: moved, Hint: f.Hint, Now: a.Host.Now,
 		CheckApproval: func(_ context.Context, id string, askers []json.RawMessage) error {
 			return approval.CheckPage(a, &f.Workspace, id, askers)
+		},
+		Explain: func(ctx context.Context, call string) (string, error) {
+			return f.explain(ctx, a, &f.Workspace, f.policies, call)
 		},
 		EndPrompts: func(ctx context.Context) error {
 			_, err := startup.EndPrompts(ctx, a, &f.Workspace, rt.Journal())
