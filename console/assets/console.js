@@ -39,6 +39,8 @@ const keys = {
   k: () => step(-1),
   n: () => { location.href = "/"; },
   t: () => { location.href = "/timeline"; },
+  g: () => { location.href = "/grants"; },
+  h: () => { location.href = "/health"; },
   d: () => follow("d"),
   u: () => follow("u"),
   w: () => follow("w"),

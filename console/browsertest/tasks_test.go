@@ -167,3 +167,45 @@ func TestHostileNames(t *testing.T) {
 		p.until(`document.title !== "in" && document.querySelectorAll("h1").length === 1 && document.querySelectorAll("main img, main script").length === 0`)
 	}
 }
+
+// TestGrantByKeys: a person without a mouse approves later calls with the same
+// arguments for ten minutes, looks at the explanation, and revokes the grant.
+func TestGrantByKeys(t *testing.T) {
+	proves(t)
+	p := newPlace(t)
+	p.run(write("secret.txt", "asked\n"))
+	p.attended()
+	p.open()
+	p.focusOn("j", "secret.txt")
+	p.press(kb.Enter)
+	p.heading("Approve file_write")
+	p.until(`document.readyState === "complete"`)
+	until := func(name string) {
+		for range 100 {
+			if p.press(kb.Tab); p.focused("name") == name {
+				return
+			}
+		}
+		require.Fail(t, "no field gets the focus", name)
+	}
+	until("scope")
+	p.press(kb.ArrowDown)
+	until("for")
+	p.press(kb.ArrowUp)
+	until("same")
+	p.press(" ")
+	p.tabTo("Approve")
+	p.press(kb.Enter)
+	p.has("answered")
+	p.focusOn("j", "the call")
+	p.press(kb.Enter)
+	p.heading("Call of file_write")
+	p.press("w")
+	p.heading("Why, and what lets it through")
+	p.press("g")
+	p.heading("Grants")
+	p.has("only with the arguments that were approved")
+	p.focusOn("j", "Revoke")
+	p.press(kb.Enter)
+	p.has("Valid now (0)")
+}
