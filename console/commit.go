@@ -35,7 +35,7 @@ type commitPage struct {
 }
 
 // Unseen returns how many files of the difference are not on the page.
-func (d commitPage) Unseen() int { return d.Diff.Total - len(d.Diff.Files) }
+func (d commitPage) Unseen() int { return d.Diff.Total - d.Diff.Shown }
 
 type effectLine struct {
 	Kind, Resource, Tool, Class string
@@ -139,7 +139,11 @@ func (c *Console) committed(r *http.Request, d *commitPage) error {
 		return err
 	}
 	for i := range d.Diff.Files {
-		d.Diff.Files[i].Request = d.Digest
+		f := &d.Diff.Files[i]
+		f.Request = d.Digest
+		for n := range f.Pictures {
+			f.Pictures[n].Address += "&request=" + url.QueryEscape(d.Digest)
+		}
 	}
 	err = c.unchanged(ctx, d.Txn, d.Digest)
 	if asProblem(err) {

@@ -62,6 +62,8 @@ type Console struct {
 	end     sync.Once
 	streams chan struct{} // slots of streams
 	reports reports
+
+	decoding sync.Mutex // held while one image is decoded
 }
 
 // maxStreams limits the pages that get live updates at once.

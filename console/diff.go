@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,7 +30,9 @@ type diffPage struct {
 	Total                int
 	Next                 int // index of the first file of the next page; 0: there is none
 	Added, Removed       int
-	Untracked, Held      []diff.UntrackedCall
+	Shown                int // resources on the page; rows of one table are joined
+	Requests             []requestLine
+	MoreRequests         int
 	Erased               []string
 	One                  bool // a single file
 	CanRevert            bool
@@ -46,6 +49,8 @@ type fileDiff struct {
 	Added, Removed int
 	Binary         bool
 	Lost           string
+	Table          *rowTable // for rows of a database
+	Pictures       []picture
 	Before, After  string // facts of both versions
 	Lines          []diffLine
 	Open           bool // its lines are on the page
@@ -99,7 +104,10 @@ func (c *Console) leftSomething(ctx context.Context, d diff.Diff) (bool, error) 
 // those from a number on.
 func (c *Console) shownDiff(r *http.Request, d diff.Diff) (p diffPage, err error) {
 	ctx, id := r.Context(), idOf(r.URL.Query())
-	p = diffPage{ID: id, Txn: d.Txn, Call: d.Call, State: string(d.State), Total: len(d.Deltas), Untracked: d.Untracked, Held: d.Held, Erased: d.Erased}
+	p = diffPage{ID: id, Txn: d.Txn, Call: d.Call, State: string(d.State), Total: len(d.Deltas), Erased: d.Erased}
+	if err := c.requests(ctx, &p, d); err != nil {
+		return p, err
+	}
 	first, last := int(min(number(r, "from"), int64(len(d.Deltas)))), 0
 	last = min(first+filesOnPage, len(d.Deltas))
 	if r.URL.Query().Has("file") {
@@ -110,40 +118,58 @@ func (c *Console) shownDiff(r *http.Request, d diff.Diff) (p diffPage, err error
 	}
 	left := openLines
 	for i := first; i < last; i++ {
-		f, err := fileOf(ctx, d.Deltas[i], i)
-		f.Of = id
+		f, err := fileOf(ctx, d.Deltas[i], i, id)
 		if err != nil {
 			return p, err
 		}
+		p.Shown++
 		p.Added, p.Removed = p.Added+f.Added, p.Removed+f.Removed
 		if f.Open = p.One || len(f.Lines) <= left; f.Open {
 			left -= len(f.Lines)
 		} else {
 			f.More, f.Lines = len(f.Lines)+f.More, nil
 		}
-		p.Files = append(p.Files, f)
+		if !joined(p.Files, f) {
+			p.Files = append(p.Files, f)
+		}
 	}
 	return p, nil
 }
 
-func fileOf(ctx context.Context, d diff.Delta, n int) (fileDiff, error) {
+func fileOf(ctx context.Context, d diff.Delta, n int, of string) (fileDiff, error) {
 	text, err := d.Text(ctx, patchName(d.Resource))
 	if err != nil {
 		return fileDiff{}, err
 	}
-	f := fileDiff{N: n, Resource: d.Resource, Verb: "changed", Calls: d.Calls, Added: text.Added, Removed: text.Removed, Binary: text.Binary, Lost: text.Lost}
+	f := fileDiff{N: n, Of: of, Resource: d.Resource, Verb: "changed", Calls: d.Calls, Added: text.Added, Removed: text.Removed, Binary: text.Binary, Lost: text.Lost}
 	switch {
 	case !d.Before.Exists():
 		f.Verb = "created"
 	case !d.After.Exists():
 		f.Verb = "deleted"
 	}
-	f.Before, f.After = versionWords(d.Before, text.Binary), versionWords(d.After, text.Binary)
+	facts := text.Binary || text.Lost != ""
+	f.Before, f.After = versionWords(d.Before, facts), versionWords(d.After, facts)
+	if rows, ok := rowsOf(d); ok {
+		f.Table, f.Resource, f.Before, f.After = &rows, tableOf(d.Resource), "", ""
+		f.Added, f.Removed = boolCount(d.After.Exists()), boolCount(d.Before.Exists())
+		return f, nil
+	}
+	if text.Binary {
+		f.Pictures = pictures(ctx, d, "/image?"+url.Values{"id": {of}, "file": {strconv.Itoa(n)}}.Encode())
+	}
 	f.Lines = linesOf(text.Short)
 	if len(f.Lines) > maxLines {
 		f.More, f.Lines = len(f.Lines)-maxLines, f.Lines[:maxLines]
 	}
 	return f, nil
+}
+
+func boolCount(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // patchName returns a name without a leading slash for the header of a patch.

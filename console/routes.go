@@ -47,6 +47,7 @@ func (c *Console) routes() http.Handler {
 	mux.HandleFunc("POST /enter", c.enter)
 	mux.HandleFunc("POST /leave", c.leave)
 	mux.HandleFunc("GET /events", c.events)
+	mux.HandleFunc("GET /image", c.image)
 	for path, show := range map[string]func(r *http.Request) (string, page, error){
 		"GET /{$}": c.now, "GET /sessions": c.sessions, "GET /timeline": c.timeline, "GET /call": c.call, "GET /diff": c.diff,
 		"GET /revert": c.plan, "GET /redo": c.redoPlan, "GET /approve": c.approval, "GET /commit": c.commit, "GET /report": c.report, "GET /policy": c.policy, "GET /grants": c.grants, "GET /why": c.why,
