@@ -48,9 +48,10 @@ func TestAccessible(t *testing.T) {
 	p.run(write("secret.txt", "asked\n"))
 	p.put("rules.rego", commitRules)
 	p.run(write("kept.txt", "one\n"))
+	shown := p.differences()
 	p.attended()
 	p.open()
-	pages := p.pages()
+	pages := append(p.pages(), shown...)
 	checked := 0
 	for _, width := range []int64{1280, 400} {
 		require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(width, 900)))

@@ -116,7 +116,11 @@ func (p *place) command(args ...string) *exec.Cmd {
 func (p *place) run(calls ...string) {
 	p.t.Helper()
 	script := p.put("script.jsonl", strings.Join(calls, "\n")+"\n")
-	out, err := p.command("run", "--workspace", "ws", "--policy", "rules.rego", "--on-ask", "wait", script).CombinedOutput()
+	args := []string{"run", "--workspace", "ws", "--policy", "rules.rego", "--on-ask", "wait"}
+	if _, err := os.Stat(filepath.Join(p.dir, "notes.db")); err == nil {
+		args = append(args, "--database", "main=sqlite:notes.db")
+	}
+	out, err := p.command(append(args, script)...).CombinedOutput()
 	if err != nil { // denied, failed and waiting calls have their own exit codes
 		require.Regexp(p.t, "exit status [345]", err.Error(), string(out))
 	}
