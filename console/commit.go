@@ -34,8 +34,8 @@ type commitPage struct {
 	Command, Resume   string
 }
 
-// Unseen returns how many files of the difference are not on the page.
-func (d commitPage) Unseen() int { return d.Diff.Total - d.Diff.Shown }
+// LeftOut returns how many files of the difference are not on the page.
+func (d commitPage) LeftOut() int { return d.Diff.Total - d.Diff.Shown }
 
 type effectLine struct {
 	Kind, Resource, Tool, Class string

@@ -37,6 +37,9 @@ type Options struct {
 	// and which change of the policy lets it through. Nil: the pages show what
 	// the records say.
 	Explain func(ctx context.Context, call string) (string, error)
+	// Diagnose checks the machine, the roots and the journal. It can take
+	// seconds. Nil: the page of health has no checks.
+	Diagnose func(ctx context.Context) ([]Check, error)
 	// EndPrompts ends the prompts that a coding agent still works on, so that
 	// they can be reverted. Nil: nothing has to be ended.
 	EndPrompts func(ctx context.Context) error
@@ -62,6 +65,8 @@ type Console struct {
 	end     sync.Once
 	streams chan struct{} // slots of streams
 	reports reports
+
+	diagnosis diagnosis
 
 	decoding sync.Mutex // held while one image is decoded
 }

@@ -11,8 +11,8 @@ import (
 
 // grantsPage lists what is granted beyond one call.
 type grantsPage struct {
-	Standing, Ended []agent.GrantInfo
-	More            int // ended grants that the page leaves out
+	Valid, Ended []agent.GrantInfo
+	More         int // ended grants that the page leaves out
 }
 
 const endedGrants = 100 // on the page
@@ -29,7 +29,7 @@ func (c *Console) grants(r *http.Request) (string, page, error) {
 	for _, g := range slices.Backward(all) {
 		switch {
 		case g.State == "standing":
-			d.Standing = append(d.Standing, g)
+			d.Valid = append(d.Valid, g)
 		case len(d.Ended) < endedGrants:
 			d.Ended = append(d.Ended, g)
 		default:

@@ -51,7 +51,7 @@ var known = map[string]string{
 	"input": "type name value checked required maxlength autocomplete id", "main": "id tabindex", "h1": "", "h2": "class id", "h3": "", "dialog": "id aria-labelledby", "dl": "", "dt": "", "dd": "", "section": "class aria-label aria-labelledby",
 	"span": "class", "code": "", "ol": "class", "details": "class open id data-file", "summary": "class", "div": "class tabindex role aria-label", "table": "", "caption": "class", "thead": "class", "tbody": "", "tr": "class", "th": "scope", "td": "class colspan",
 	"figure": "", "figcaption": "", "img": "loading src width height alt",
-	"pre": "tabindex", "strong": "", "label": "", "select": "name", "option": "value selected", "fieldset": "", "legend": "", "aside": "aria-labelledby",
+	"pre": "tabindex", "strong": "class", "label": "", "select": "name", "option": "value selected", "fieldset": "", "legend": "", "aside": "aria-labelledby",
 }
 
 // checkPage parses a page as browsers do, and reports what its templates did not
@@ -216,7 +216,7 @@ func (p *place) hostileWork(i int, text string) (paths []string) {
 	out, _ := p.session.Call(ctx, "file_write", tool.Args{"path": "x" + name, "content": text})
 	q := url.QueryEscape(text[:min(len(text), 4000)])
 	paths = append(paths,
-		"/", "/sessions", "/policy", "/grants", "/why?id="+q, "/timeline?principal="+q, "/timeline", "/timeline?q="+q+"&path="+q+"&tool="+q+"&outcome="+q+"&session="+q+"&from="+q+"&to="+q, "/revert?id="+url.QueryEscape(fmt.Sprintf(`p"<'%d`, i)), "/revert?id="+q, "/redo?id="+tx.ID(),
+		"/", "/sessions", "/policy", "/grants", "/health", "/why?id="+q, "/timeline?principal="+q, "/timeline", "/timeline?q="+q+"&path="+q+"&tool="+q+"&outcome="+q+"&session="+q+"&from="+q+"&to="+q, "/revert?id="+url.QueryEscape(fmt.Sprintf(`p"<'%d`, i)), "/revert?id="+q, "/redo?id="+tx.ID(),
 		"/diff?id="+tx.ID()+"&file=0", "/call?id="+q, "/report?n="+q, "/"+url.PathEscape(text[:min(len(text), 200)]), "/timeline?txn="+tx.ID())
 	if out.Call == "" {
 		return paths

@@ -362,3 +362,41 @@ func TestTakeBackOffered(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, offers(write.Call, write.Txn))
 }
+
+// TestHealth: the page shows the newest checks, which run only when a person asks
+// for them, and ends the visits of other browsers.
+func TestHealth(t *testing.T) {
+	ran := 0
+	p := newPlace(t, console.Options{Diagnose: func(context.Context) ([]console.Check, error) {
+		ran++
+		return []console.Check{
+			{Where: "system", Name: "version", State: "ok", What: "1"}, {Where: "root", Name: "trash", State: "weaker", What: "<b>slow", Fix: "use <i>another"}, {Where: "root", Name: "x", State: "failed", What: "gone"},
+		}, nil
+	}})
+	p.write("notes.txt", "x")
+	page := p.page("/health")
+	checkPage(t, "/health", page)
+	require.Contains(t, page, "Check the machine")
+	require.Equal(t, http.StatusForbidden, p.do(p.post("/health", url.Values{})).Code)
+	require.Zero(t, ran, "neither a page nor a form without its token runs checks")
+	require.Equal(t, "/health", p.location(p.do(p.post("/health", url.Values{"form": {p.form()}}))))
+	page = p.page("/health")
+	checkPage(t, "/health", page)
+	require.Equal(t, 1, ran)
+	for _, want := range []string{"1 failed", "1 weaker", "&lt;b&gt;slow", "use &lt;i&gt;another", "this browser"} {
+		require.Contains(t, page, want)
+	}
+
+	other := *p
+	other.cookie = p.enter()
+	secret := p.token()
+	require.Contains(t, p.page("/health"), "1 printed address is not used yet")
+	require.Equal(t, "/health", p.location(p.do(p.post("/visits", url.Values{"form": {p.form()}}))))
+	require.Equal(t, http.StatusUnauthorized, other.do(other.get("/")).Code)
+	require.Equal(t, http.StatusForbidden, p.do(p.post("/enter", url.Values{"token": {secret}})).Code)
+	require.Contains(t, p.page("/health"), "All printed addresses were used")
+
+	without := newPlace(t, console.Options{})
+	require.Contains(t, without.page("/health"), "no checks")
+	require.Equal(t, http.StatusNotFound, without.do(without.post("/health", url.Values{"form": {without.form()}})).Code)
+}

@@ -3,7 +3,6 @@ package console_test
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -13,22 +12,18 @@ import (
 	"image/jpeg"
 	"image/png"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	_ "modernc.org/sqlite" // the database of a test
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/console"
 	"github.com/remit-dev/remit/ctxperm"
-	"github.com/remit-dev/remit/ctxperm/database"
-	"github.com/remit-dev/remit/ctxperm/database/sqlite"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/diff"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
-	"github.com/remit-dev/remit/tool/builtin"
 )
 
 func allowAll(o ...agent.Option) []agent.Option {
@@ -147,32 +142,29 @@ func TestHostileImages(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, p.do(p.get("/image?id="+out.Txn+"&file=0&side=after")).Code)
 }
 
-// TestRows: the rows of one table are one table, with what differs.
+// TestRows: a row shows its columns, and what differs in them. What is no row, or
+// a row without known values, is no table.
 func TestRows(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.db")
-	db, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
-	_, err = db.Exec(`CREATE TABLE notes (id INTEGER PRIMARY KEY, "v<b>" TEXT, n INTEGER); INSERT INTO notes VALUES (1, 'a', 1), (2, 'b', 2)`)
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
-	driver, err := database.New([]database.Kind{sqlite.Kind()}, map[string]string{"main": "sqlite:" + path})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, driver.Close()) })
-	p := newPlace(t, console.Options{}, allowAll(agent.Driver(driver), agent.Tools(builtin.Databases()...))...)
-	tx, err := p.session.Begin(t.Context())
-	require.NoError(t, err)
-	for _, statement := range []string{`UPDATE notes SET "v<b>" = '<script>' WHERE id = 1`, "DELETE FROM notes WHERE id = 2", "INSERT INTO notes VALUES (3, 'c', NULL)"} {
-		_, err = tx.Invoke(t.Context(), "sql_execute", tool.Args{"database": "main", "sql": statement})
-		require.NoError(t, err)
+	row := func(parts ...string) diff.ResourceVersion { return diff.ResourceVersion{Type: "row", Lines: parts} }
+	got, ok := console.RowsOf(diff.Delta{Before: row("id: 1", "a: b: x"), After: row("id: 1", "a: b: y")})
+	require.True(t, ok)
+	require.Equal(t, []string{"id", "a"}, got.Columns)
+	require.Len(t, got.Rows, 2)
+	require.Equal(t, "b: x", got.Rows[0].Cells[1].Text)
+	require.True(t, got.Rows[0].Cells[1].Differs)
+	require.False(t, got.Rows[1].Cells[0].Differs)
+	for _, d := range []diff.Delta{{After: row("id: 1")}, {Before: row("id: 1")}} {
+		got, ok = console.RowsOf(d)
+		require.True(t, ok)
+		require.Len(t, got.Rows, 1)
 	}
-	require.NoError(t, tx.Commit(t.Context()))
-	page := p.page("/diff?id=" + tx.ID())
-	checkPage(t, "rows", page)
-	for _, want := range []string{`<th scope="col">v&lt;b&gt;</th>`, `<strong>&#34;&lt;script&gt;&#34;</strong>`, `<tr class="del"><td class="s">−</td><td class="t">2</td>`, `<tr class="add"><td class="s">+</td><td class="t">3</td>`, "rows", "db://main/notes"} {
-		require.Contains(t, page, want)
+	for name, d := range map[string]diff.Delta{
+		"a large row": {Before: row("id: 1"), After: row("a row of t that is too large to be shown, version 1")}, "another table": {Before: row("id: 1"), After: row("id: 1", "n: 2")},
+		"a file": {Before: diff.ResourceVersion{Type: "file"}, After: diff.ResourceVersion{Type: "file"}}, "nothing": {},
+	} {
+		_, ok = console.RowsOf(d)
+		require.False(t, ok, name)
 	}
-	require.Equal(t, 1, strings.Count(page, `<details class="file"`), "one table")
-	require.Equal(t, 4, strings.Count(page, `<td class="s">`))
 }
 
 // TestRequests: the difference lists what calls asked for on the network, and

@@ -51,6 +51,10 @@ func TestAccessible(t *testing.T) {
 	shown := p.differences()
 	p.attended()
 	p.open()
+	p.press("h")
+	p.heading("Health")
+	p.click("Check the machine")
+	p.has("Check again")
 	pages := append(p.pages(), shown...)
 	checked := 0
 	for _, width := range []int64{1280, 400} {
@@ -80,7 +84,7 @@ func (p *place) pages() []string {
 	p.heading("Timeline")
 	links, err := chromedp.Run(p.ctx, chromedp.Evaluate[[]string](`[...new Set([...document.querySelectorAll("main a")].map((a) => a.getAttribute("href")))]`))
 	require.NoError(p.t, err)
-	all := []string{"/", "/sessions", "/policy", "/grants", "/timeline", "/nosuch", "/enter"}
+	all := []string{"/", "/sessions", "/policy", "/grants", "/health", "/timeline", "/nosuch", "/enter"}
 	kinds := map[string]int{}
 	for _, l := range links {
 		kind, _, _ := strings.Cut(l, "?")

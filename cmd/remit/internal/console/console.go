@@ -28,15 +28,20 @@ type flags struct {
 	json    bool
 
 	policies []string
-	explain  explainer
+	verbs    Verbs
 }
 
-// explainer explains the decision about a call, as remit policy explain does.
-type explainer func(ctx context.Context, a *cli.App, at *state.Workspace, policies []string, call string) (string, error)
+// Verbs are what other verbs do for the pages.
+type Verbs struct {
+	// Explain explains the decision about a call, as remit policy explain does.
+	Explain func(ctx context.Context, a *cli.App, at *state.Workspace, policies []string, call string) (string, error)
+	// Diagnose checks what remit doctor checks.
+	Diagnose func(ctx context.Context, a *cli.App, f *startup.Flags, found func(where, name, is, what, fix string)) error
+}
 
-// Command returns remit console. Explain explains the decision about a call.
-func Command(a *cli.App, explain explainer) *cobra.Command {
-	f := flags{explain: explain}
+// Command returns remit console.
+func Command(a *cli.App, verbs Verbs) *cobra.Command {
+	f := flags{verbs: verbs}
 	cmd := &cobra.Command{
 		Use: "console", Short: "Show and steer what agents do, in a browser",
 		Long: "Serves pages on loopback, and opens them in your browser: what runs and waits, the timeline of each session, each call\n" +
@@ -131,7 +136,14 @@ func (f *flags) console(a *cli.App, rt *agent.Runtime, host, who string) (*conso
 			return approval.CheckPage(a, &f.Workspace, id, askers)
 		},
 		Explain: func(ctx context.Context, call string) (string, error) {
-			return f.explain(ctx, a, &f.Workspace, f.policies, call)
+			return f.verbs.Explain(ctx, a, &f.Workspace, f.policies, call)
+		},
+		Diagnose: func(ctx context.Context) (all []console.Check, err error) {
+			at := startup.Flags{Workspace: f.Workspace, Policies: f.policies}
+			err = f.verbs.Diagnose(ctx, a, &at, func(where, name, is, what, fix string) {
+				all = append(all, console.Check{Where: where, Name: name, State: is, What: what, Fix: fix})
+			})
+			return all, err
 		},
 		EndPrompts: func(ctx context.Context) error {
 			_, err := startup.EndPrompts(ctx, a, &f.Workspace, rt.Journal())
