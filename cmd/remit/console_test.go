@@ -207,4 +207,5 @@ func TestConsoleVerbs(t *testing.T) {
 	page = v.get("/health")
 	require.Contains(t, page, "store format")
 	require.Contains(t, page, "lies outside every root")
+	require.Contains(t, page, "nothing is past 30 days")
 }

@@ -138,13 +138,7 @@ func (f *flags) console(a *cli.App, rt *agent.Runtime, host, who string) (*conso
 		Explain: func(ctx context.Context, call string) (string, error) {
 			return f.verbs.Explain(ctx, a, &f.Workspace, f.policies, call)
 		},
-		Diagnose: func(ctx context.Context) (all []console.Check, err error) {
-			at := startup.Flags{Workspace: f.Workspace, Policies: f.policies}
-			err = f.verbs.Diagnose(ctx, a, &at, func(where, name, is, what, fix string) {
-				all = append(all, console.Check{Where: where, Name: name, State: is, What: what, Fix: fix})
-			})
-			return all, err
-		},
+		Diagnose: func(ctx context.Context) ([]console.Check, error) { return f.diagnose(ctx, a, rt) },
 		EndPrompts: func(ctx context.Context) error {
 			_, err := startup.EndPrompts(ctx, a, &f.Workspace, rt.Journal())
 			return err
