@@ -127,8 +127,8 @@ func (c *Console) consequences(d *commitPage, t *revert.Txn, last revert.CommitD
 	return nil
 }
 
-// committed adds the difference of the transaction. It is that of the request:
-// if the transaction changed meanwhile, the page says so.
+// committed adds the difference of the transaction. It returns a problem if the
+// transaction changed meanwhile: the difference is then not that of the request.
 func (c *Console) committed(r *http.Request, d *commitPage) error {
 	ctx := r.Context()
 	all, err := c.Runtime.Diff(ctx, d.Txn)
@@ -145,11 +145,7 @@ func (c *Console) committed(r *http.Request, d *commitPage) error {
 			f.Pictures[n].Address += "&request=" + url.QueryEscape(d.Digest)
 		}
 	}
-	err = c.unchanged(ctx, d.Txn, d.Digest)
-	if asProblem(err) {
-		d.State, err = "changed", nil
-	}
-	return err
+	return c.unchanged(ctx, d.Txn, d.Digest)
 }
 
 // unchanged returns a problem if the commit of a transaction is not the one that
@@ -160,11 +156,6 @@ func (c *Console) unchanged(ctx context.Context, txn, request string) error {
 		err = &problem{http.StatusConflict, "The transaction has changed since it was asked about", "Its next commit asks again."}
 	}
 	return err
-}
-
-func asProblem(err error) bool {
-	var p *problem
-	return errors.As(err, &p)
 }
 
 // answerCommit records the answer of a form. It names the request that the
