@@ -135,7 +135,7 @@ func (c *Console) committed(r *http.Request, d *commitPage) error {
 	if err != nil {
 		return err
 	}
-	if d.Diff, err = c.shownDiff(r, all); err != nil || d.State != "waits" {
+	if d.Diff, err = c.shownDiff(r, all, d.Txn); err != nil || d.State != "waits" {
 		return err
 	}
 	for i := range d.Diff.Files {

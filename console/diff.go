@@ -64,26 +64,60 @@ type diffLine struct {
 	Text     string
 }
 
+// partsOnPage limits the transactions of a prompt on one page.
+const partsOnPage = 20
+
+// promptDiff has the differences of the transactions of a prompt, oldest first.
+type promptDiff struct {
+	ID        string
+	Parts     []diffPage
+	More      int // transactions that are left out
+	CanRevert bool
+	Command   string
+}
+
 func (c *Console) diff(r *http.Request) (string, page, error) {
-	ctx, id := r.Context(), idOf(r.URL.Query())
-	d, err := c.Runtime.Diff(ctx, id)
+	id := idOf(r.URL.Query())
+	ids, err := c.parts(r.Context(), id)
 	if err != nil {
 		return "", page{}, err
 	}
-	p, err := c.shownDiff(r, d)
+	if len(ids) == 1 {
+		p, err := c.diffOf(r, ids[0])
+		return "diff", page{Title: "Difference", Place: "timeline", Data: p}, err
+	}
+	all := promptDiff{ID: id, More: max(0, len(ids)-partsOnPage)}
+	if c.Hint != nil {
+		all.Command = c.Hint("diff", id)
+	}
+	for _, one := range slices.Backward(ids[:min(len(ids), partsOnPage)]) {
+		p, err := c.diffOf(r, one)
+		if err != nil {
+			return "", page{}, err
+		}
+		all.Parts, all.CanRevert = append(all.Parts, p), all.CanRevert || p.CanRevert
+	}
+	return "diffs", page{Title: "Difference of a prompt", Place: "timeline", Data: all}, nil
+}
+
+// diffOf returns the difference of a transaction or a call.
+func (c *Console) diffOf(r *http.Request, id string) (diffPage, error) {
+	d, err := c.Runtime.Diff(r.Context(), id)
+	if err != nil {
+		return diffPage{}, err
+	}
+	p, err := c.shownDiff(r, d, id)
 	if request := r.URL.Query().Get("request"); err == nil && request != "" {
-		err = c.unchanged(ctx, d.Txn, request)
+		err = c.unchanged(r.Context(), d.Txn, request)
 	}
 	if err != nil {
-		return "", page{}, err
+		return p, err
 	}
 	if c.Hint != nil {
 		p.Command = c.Hint("diff", id)
 	}
-	if p.CanRevert, err = c.leftSomething(ctx, d); err != nil {
-		return "", page{}, err
-	}
-	return "diff", page{Title: "Difference", Place: "timeline", Data: p}, nil
+	p.CanRevert, err = c.leftSomething(r.Context(), d)
+	return p, err
 }
 
 // leftSomething reports whether a revert takes something of a difference back.
@@ -102,8 +136,8 @@ func (c *Console) leftSomething(ctx context.Context, d diff.Diff) (bool, error) 
 
 // shownDiff returns the part of a difference that a page shows: a single file, or
 // those from a number on.
-func (c *Console) shownDiff(r *http.Request, d diff.Diff) (p diffPage, err error) {
-	ctx, id := r.Context(), idOf(r.URL.Query())
+func (c *Console) shownDiff(r *http.Request, d diff.Diff, id string) (p diffPage, err error) {
+	ctx := r.Context()
 	p = diffPage{ID: id, Txn: d.Txn, Call: d.Call, State: string(d.State), Total: len(d.Deltas), Erased: d.Erased}
 	if err := c.requests(ctx, &p, d); err != nil {
 		return p, err

@@ -216,7 +216,8 @@ func (p *place) hostileWork(i int, text string) (paths []string) {
 	out, _ := p.session.Call(ctx, "file_write", tool.Args{"path": "x" + name, "content": text})
 	q := url.QueryEscape(text[:min(len(text), 4000)])
 	paths = append(paths,
-		"/", "/sessions", "/policy", "/grants", "/health", "/why?id="+q, "/timeline?principal="+q, "/timeline", "/timeline?q="+q+"&path="+q+"&tool="+q+"&outcome="+q+"&session="+q+"&from="+q+"&to="+q, "/revert?id="+url.QueryEscape(fmt.Sprintf(`p"<'%d`, i)), "/revert?id="+q, "/redo?id="+tx.ID(),
+		"/", "/sessions", "/policy", "/grants", "/health", "/why?id="+q, "/timeline?principal="+q, "/timeline", "/timeline?q="+q+"&path="+q+"&tool="+q+"&outcome="+q+"&session="+q+"&from="+q+"&to="+q,
+		"/revert?id="+url.QueryEscape(fmt.Sprintf(`p"<'%d`, i)), "/diff?id="+url.QueryEscape(fmt.Sprintf(`p"<'%d`, i)), "/diff?id="+q, "/revert?id="+q, "/redo?id="+tx.ID(),
 		"/diff?id="+tx.ID()+"&file=0", "/call?id="+q, "/report?n="+q, "/"+url.PathEscape(text[:min(len(text), 200)]), "/timeline?txn="+tx.ID())
 	if out.Call == "" {
 		return paths

@@ -400,3 +400,31 @@ func TestHealth(t *testing.T) {
 	require.Contains(t, without.page("/health"), "no checks")
 	require.Equal(t, http.StatusNotFound, without.do(without.post("/health", url.Values{"form": {without.form()}})).Code)
 }
+
+// TestPromptDiff: the difference of a prompt has that of each of its transactions,
+// in their order.
+func TestPromptDiff(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	prompt := agent.Prompt{Client: "claude-code", ID: "p-1", Text: "do it"}
+	write := func(path string) string {
+		tx, err := p.session.Begin(t.Context(), agent.ForPrompt(prompt))
+		require.NoError(t, err)
+		_, err = tx.Invoke(t.Context(), "file_write", tool.Args{"path": path, "content": path + "\n"})
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit(t.Context()))
+		return tx.ID()
+	}
+	first := write("notes1.txt")
+	require.Contains(t, p.page("/timeline"), `href="/diff?id=p-1"`)
+	page := p.page("/diff?id=p-1")
+	require.Contains(t, page, `<td class="t">notes1.txt</td>`)
+	second := write("notes2.txt")
+	page = p.page("/diff?id=p-1")
+	checkPage(t, "/diff", page)
+	require.Contains(t, page, "Difference of a prompt")
+	require.Less(t, strings.Index(page, first), strings.Index(page, second))
+	require.Contains(t, page, `<td class="t">notes1.txt</td>`)
+	require.Contains(t, page, `<td class="t">notes2.txt</td>`)
+	require.Equal(t, 2, strings.Count(page, `<details class="file"`))
+	require.Contains(t, page, `href="/revert?id=p-1"`)
+}

@@ -29,7 +29,7 @@ func parsePages() map[string]*template.Template {
 	layout := template.Must(template.New("").Funcs(template.FuncMap{
 		"text": callview.Escape, "lines": callview.EscapeLines, "resource": callview.Resource, "verb": callview.ChangeVerb, "when": when, "clock": clock, "outcome": outcomeWords, "count": count,
 	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
-	for _, name := range []string{"now", "sessions", "timeline", "call", "diff", "plan", "report", "redo", "approve", "commit", "grants", "why", "health", "policy", "problem", "enter"} {
+	for _, name := range []string{"now", "sessions", "timeline", "call", "diff", "diffs", "plan", "report", "redo", "approve", "commit", "grants", "why", "health", "policy", "problem", "enter"} {
 		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(pageFiles, "pages/"+name+".html"))
 	}
 	return all
