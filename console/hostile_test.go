@@ -48,7 +48,7 @@ func hostileTexts() []string {
 var known = map[string]string{
 	"html": "lang", "head": "", "meta": "charset name content", "title": "", "link": "rel href", "script": "src defer", "body": "data-live data-head", "a": "class href aria-current data-key rel",
 	"header": "class", "p": "class id role hidden", "bdi": "", "nav": "aria-label", "ul": "class", "li": "class", "button": "type id class hidden name value aria-label", "kbd": "", "form": "method action class role aria-label id",
-	"input": "type name value checked required maxlength autocomplete id", "main": "id tabindex", "h1": "", "h2": "class id", "h3": "", "dialog": "id aria-labelledby", "dl": "", "dt": "", "dd": "", "section": "class aria-label aria-labelledby",
+	"input": "type name value checked required maxlength autocomplete id", "main": "id tabindex", "h1": "", "h2": "class id data-count", "h3": "", "dialog": "id aria-labelledby", "dl": "", "dt": "", "dd": "", "section": "class aria-label aria-labelledby",
 	"span": "class", "code": "", "ol": "class", "details": "class open id data-file", "summary": "class", "div": "class tabindex role aria-label", "table": "", "caption": "class", "thead": "class", "tbody": "", "tr": "class", "th": "scope", "td": "class colspan",
 	"figure": "", "figcaption": "", "img": "loading src width height alt",
 	"pre": "tabindex", "strong": "class", "label": "", "select": "name", "option": "value selected", "fieldset": "", "legend": "", "aside": "aria-labelledby",

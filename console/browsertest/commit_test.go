@@ -85,3 +85,21 @@ func TestCommitReplayed(t *testing.T) {
 	p.heading("Now")
 	p.has("Waiting for you (1)")
 }
+
+// TestNotified: while the person looks elsewhere, a notification says how much
+// waits, without a text of the agent.
+func TestNotified(t *testing.T) {
+	proves(t)
+	p := newPlace(t)
+	p.run(write("notes.txt", "one\n"))
+	p.open()
+	p.has("live")
+	p.until(`(window.Notification = class { constructor(title, more) { (window.told ||= []).push(title + ": " + more.body); } }, Notification.permission = "granted", document.hasFocus = () => false, true)`)
+	p.run(write("notes.txt", "two\n"))
+	p.run(write("secret<b>.txt", "asked\n"))
+	p.has("Waiting for you (1)")
+	p.until(`window.told && window.told.join() === "remit: 1 answer is missing"`)
+	p.run(write("secret2.txt", "asked\n"))
+	p.has("Waiting for you (2)")
+	p.until(`window.told && window.told.join() === "remit: 1 answer is missing,remit: 2 answers are missing"`)
+}
