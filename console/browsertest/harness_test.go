@@ -244,7 +244,7 @@ func (p *place) heading(text string) {
 func (p *place) has(text string) {
 	p.t.Helper()
 	b, _ := json.Marshal(text)
-	p.until(`document.body.innerText.includes(` + string(b) + `)`)
+	p.until(`document.readyState === "complete" && document.body.innerText.includes(` + string(b) + `)`)
 }
 
 // click clicks the first visible link or button with a text.
@@ -268,9 +268,10 @@ func (p *place) press(keys string) {
 func (p *place) focusOn(key, text string) {
 	p.t.Helper()
 	b, _ := json.Marshal(text)
+	p.until(`document.readyState === "complete"`) // the script has the keys
 	for range 100 {
 		p.press(key)
-		at, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](`document.activeElement.innerText.includes(`+string(b)+`)`))
+		at, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](`document.activeElement !== document.body && document.activeElement.innerText.includes(`+string(b)+`)`))
 		require.NoError(p.t, err)
 		if at {
 			return
