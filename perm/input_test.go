@@ -152,6 +152,8 @@ func (c *agreement) check(path string, t reflect.Type, node map[string]any) {
 		if node["type"] != nil {
 			c.differ(path, "free form in Go, typed in the schema")
 		}
+	case t == reflect.TypeFor[perm.History]():
+		c.check(path, reflect.TypeFor[[]perm.PastCall](), node)
 	case t == reflect.TypeFor[perm.CountsByTool]():
 		c.check(path, reflect.TypeFor[map[string]perm.ToolCounts](), node)
 	case t == reflect.TypeFor[time.Time]():

@@ -48,6 +48,8 @@ type SessionFacts struct {
 	// Data is a JSON object with facts about the task of the session. The host
 	// program vouches for it, and it never changes. Nil: none.
 	Data json.RawMessage `json:"data,omitempty"`
+	// History answers what happened in the session before the call.
+	History History `json:"history,omitzero"`
 }
 
 // ClientFacts describes the client that sees a session's tools and results. The
