@@ -19,6 +19,7 @@ func FactsAt(s *Session, now time.Time) perm.SessionFacts {
 	defer s.state.counters.mu.Unlock()
 	f := s.state.counters.held(s.id, now)
 	f.Tools = perm.NewCountsByTool(maps.Collect(f.Tools.All())) // plain, for comparisons
+	f.History = perm.History{}                                  // has an index, which the reads of others make
 	return f
 }
 
@@ -82,3 +83,14 @@ func (c *Counters) End(call string, s tool.Status, late time.Duration) {
 	c.mu.Unlock()
 	c.release(call, s)
 }
+
+// Past is the index of a session's calls, without a session.
+type Past struct{ calls pastCalls }
+
+// Add counts an ended call.
+func (p *Past) Add(call string, c perm.PastCall) {
+	p.calls.add(endedCall{at: c.At, call: call, tool: c.Tool, status: tool.Status(c.Outcome)}, &reservedCall{class: c.Effect, resources: c.Resources})
+}
+
+// History returns what a policy sees now.
+func (p *Past) History() perm.HistorySource { return p.calls.snapshot() }
