@@ -247,14 +247,14 @@ func fileTool(t *testing.T, name string, class effect.Class) tool.Tool {
 
 // watched keeps what the policy could learn before each call.
 type watched struct {
-	mu   sync.Mutex
-	said map[string]string
+	mu      sync.Mutex
+	answers map[string]string
 }
 
 func (w *watched) engine(t *testing.T) perm.Engine {
 	return perm.EngineFunc(func(_ context.Context, r perm.Request) (perm.Decision, error) {
 		w.mu.Lock()
-		w.said[r.Call.ID] = survey(t, r.Session.History.Source(), r.Time)
+		w.answers[r.Call.ID] = survey(t, r.Session.History.Source(), r.Time)
 		w.mu.Unlock()
 		if strings.Contains(string(r.Call.Args), `"deny"`) {
 			return perm.NewDecision(perm.Deny, perm.Details{}), nil
@@ -271,7 +271,7 @@ func TestHistoryOfSession(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, h, ctx, j := rand.New(rand.NewPCG(seed, 5)), hosttest.New(seed), context.Background(), journal.Memory()
 			dir := t.TempDir()
-			w := &watched{said: map[string]string{}}
+			w := &watched{answers: map[string]string{}}
 			begin := func() *agent.Runtime {
 				return newRuntime(t, agent.Host(h), agent.Journal(j), agent.Root("ws", dir), agent.Policy(w.engine(t)),
 					agent.Tools(fileTool(t, "look", effect.Pure), fileTool(t, "edit_a", ""), fileTool(t, "edit_b", effect.Pure)))
@@ -303,9 +303,9 @@ func TestHistoryOfSession(t *testing.T) {
 				s, err = begin().ResumeSession(ctx, s.Token())
 				require.NoError(t, err)
 			}
-			require.Len(t, w.said, len(want))
+			require.Len(t, w.answers, len(want))
 			for call, before := range want {
-				require.Equal(t, before, w.said[call], call)
+				require.Equal(t, before, w.answers[call], call)
 			}
 			for d, err := range agent.RecordedDecisions(ctx, j, s.ID()) {
 				require.NoError(t, err)

@@ -55,8 +55,8 @@ func NewHistory(calls []PastCall) History {
 // HistoryFrom returns the history of a source.
 func HistoryFrom(s HistorySource) History { return History{source: s} }
 
-// List returns the calls of NewHistory, and whether there is such a list.
-func (h History) List() ([]PastCall, bool) { return slices.Clone(h.list), h.list != nil }
+// List returns the calls of NewHistory. It returns nil for another history.
+func (h History) List() []PastCall { return slices.Clone(h.list) }
 
 // Source returns what answers. The zero History has a source that only returns
 // errors.

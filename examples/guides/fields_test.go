@@ -55,6 +55,7 @@ var fieldValues = map[string]string{
 	"session.client.confidence":       client(`"confidence":100`),
 	"session.client.selected":         client(`"selected":["file_read"]`),
 	"session.client.off":              client(`"off":["file_write"]`),
+	"session.history":                 `{"tool":{"name":"deploy"},"session":{"history":[{"tool":"run_tests","outcome":"done","resources":[]},{"tool":"file_write","outcome":"done","resources":[]}]}}`,
 	"session.data":                    `{"session":{"data":{"freeze":"yes"}}}`,
 
 	"txn.id":    `{"txn":{"id":"t_frozen"}}`,
@@ -200,8 +201,11 @@ var ruleName = regexp.MustCompile(`(?m)^(deny|ensure|hide) contains "([^"]+)" if
 func TestPolicyFields(t *testing.T) {
 	p := newPlace(t)
 	modules, rules := map[string]string{"otherwise.rego": "package remit\n\nallow contains \"otherwise\"\n"}, map[string]string{}
-	for n := range 9 {
+	for n := range 10 {
 		file, text := fmt.Sprintf("fields%d.rego", n), take(t, "reference/policy.md", "rego", n)
+		if strings.HasPrefix(text, "package remit_test") {
+			file = "fields_test.rego"
+		}
 		modules[file] = text
 		for _, m := range ruleName.FindAllStringSubmatch(text, -1) {
 			rules[m[2]] = file
@@ -217,6 +221,10 @@ func TestPolicyFields(t *testing.T) {
 
 	engine, err := rego.New(rego.Options{Modules: modules})
 	require.NoError(t, err)
+	tested, err := engine.Test(t.Context())
+	require.NoError(t, err)
+	require.Len(t, tested.Results, 1)
+	require.Empty(t, tested.Failed())
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		doc := document(t, fieldValues[name])
 		var request perm.Request

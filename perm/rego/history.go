@@ -30,8 +30,8 @@ func withHistory(ctx context.Context, h perm.History) context.Context {
 
 // history builds the list of a request that has one.
 func (d *document) history(r *perm.Request) *ast.Term {
-	list, short := r.Session.History.List()
-	if !short {
+	list := r.Session.History.List()
+	if list == nil {
 		return nil
 	}
 	terms := make([]*ast.Term, len(list))
