@@ -26,19 +26,22 @@ PACKAGES = $(patsubst github.com/remit-dev/remit%,.%,$(shell $(GO) list ./...))
 SHARES = ^[[:space:]]*go (func|[a-z])|[.]Go[(]|sync[.]|atomic[.]
 CONCURRENT = $(patsubst %/,%,$(sort $(dir $(shell grep -rlE --include='*.go' '$(SHARES)' .))))
 # Packages of the main module whose code and tests use one goroutine, and the others: those without any of it, and some that
-# mostly start processes.
+# mostly start processes, decide or read one thing after another, or show blocks of pages. Most of their time was the detector's:
+# agentcorpus takes 19 s of processor time without it and 85 with it.
 ALONE = $(PROCESS) ./ctxperm/files $(filter-out $(CONCURRENT) $(PROCESS) ./ctxperm/files,$(PACKAGES)) \
-  ./internal/sandbox ./revert ./internal/arch ./internal/proof/mutation
-# Tests of ./cmd/remit that start further processes of it, check the files of a program, or run commands in sequence; and tests of
-# ./perm/rego that compare random policies in one goroutine; and tests of PROCESS that run programs, or all its tests once more as
-# another user. These take as long as the others of PROCESS together and wait as much, so they run beside them.
-# No other package has tests of these names.
+  ./cmd/remit/internal/hook ./examples/guides ./internal/arch ./internal/proof/agentcorpus ./internal/proof/mutation \
+  ./internal/sandbox ./revert ./revert/record
 PROCESS = ./tool/builtin/internal/process
-PLAIN = ^(TestAllAsUser|TestPrograms|TestProgramsAsUser|TestCompiledRulesAgree|TestCompiledPacksAgree|TestTablesAgree|TestCacheAgreesOnEachCondition|TestDeadlineOfLongArguments|TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks)$$
-# The longest ones begin first, so that no processor waits for one of them at the end.
+# Tests of ./cmd/remit that start further processes of it, check the files of a program, or run commands in sequence; tests of
+# ./perm/rego and ./revert/sqlite that visit many policies, or states of files, in one goroutine; tests that kill processes of
+# their own; and tests of PROCESS that run programs, or all its tests once more as another user. These take as long as ALONE and
+# wait as much, so they run beside it. No other package has tests of these names.
+PLAIN_IN = ./cmd/remit $(PROCESS) ./perm/rego ./examples/release ./revert/sqlite ./tool/builtin/internal/web
+PLAIN = ^(TestAllAsUser|TestPrograms|TestProgramsAsUser|TestCompiledRulesAgree|TestCompiledPacksAgree|TestTablesAgree|TestCacheAgreesOnEachCondition|TestCacheAgrees|TestCacheNeedsItsWholeKey|TestStepsByDefault|TestConstantsOfALoad|TestAllowingRandomPolicies|TestEveryComposition|TestFormsAgainstOPA|TestRulesMatter|TestLoadProblems|TestExplainDecidesAlike|TestReadsContent|TestDeadlineOfLongArguments|TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks|TestSandboxHidesRemit|TestTokensOfCommands|TestChangedHooks|TestForeignDaemon|TestFolderMadeAgain|TestChangedPolicy|TestOwnPolicyTakesEffect|TestApprovalSurvivesTheDaemon|TestApprovalAttackProcesses|TestApprovalAttacksByHiding|TestApprovalOfTheNextQuestion|TestApprovalFromTheSandbox|TestHonestApprovals|TestBelowAgent|TestAgentUndoesItsOwn|TestForgedEvents|TestForgedAfterAKill|TestExecPrograms|TestExecCodes|TestExecFolder|TestExecStreams|TestExecReaderGone|TestExecSignals|TestExecApproval|TestExecTerminal|TestUndoOfARunningPrompt|TestRedoAfterAKill|TestKilledCommit|TestTwoProcessesOneKilled|TestSecondProcessOnOneFile|TestKilledPrograms|TestKilledRunLeavesNoProgram|TestKilledAroundCommit|TestKilledAnywhere|TestDemo|TestAnswersNotWritten|TestPacksByName|TestPolicyNew|TestShippedPoliciesAreClean|TestPassphrase|TestDoctorProbes|TestHintsNamePlace|TestCompletion|TestPromptAnswers|TestRevisionIsOfTheContent|TestReferenceErrors|TestTurns|TestHeadFile|TestEachDamagedPage|TestCorruption|TestKilledWhileItPrunes|TestDamagedEntriesAreNamed|TestFsckReadsTheLogBeforeSQLite|TestFsckFindsChanges|TestFsckOfWhatAKilledProcessLeft|TestKilledProcessKeepsAcknowledgedBatches)$$
 # Packages whose code for other systems is tested on Linux, by the build tag "portable".
 # ctxperm/process has tests TestPortable, and TestOtherSystems builds the whole command so.
 PORTABLE = ./internal/disk ./hooks
+# The longest ones begin first, so that no processor waits for one of them at the end.
 LONGEST = ./cmd/remit ./mcp/gateway
 OTHERS = $(LONGEST) $(filter-out $(ALONE) $(LONGEST),$(PACKAGES))
 
@@ -64,8 +67,12 @@ build: ## Build bin/remit, without cgo
 # would spend a third of all time on it, so it is built without them. So is the part of OPA that parses and compiles
 # policies, in one goroutine; the part that evaluates them is checked.
 # Separate modules (examples, test data) are tested beside the main one; all run even if one fails.
-# ADAPTERS are built without the detector: it would check mostly the library. One SDK alone takes up to two minutes of
-# processor time to compile, half as much again with the detector. Their part of remit is already compiled without it.
+# These are built without the detector: in ADAPTERS it would check mostly the library, and the tests of bench use one goroutine.
+# One SDK alone takes up to two minutes of processor time to compile, half as much again with the detector. Their part of
+# remit is already compiled without it.
+# All that is built without the detector, programs that tests build too, is built without cgo, as `make build` does it. So every
+# package is compiled once with the detector and once without, and programs start faster.
+# The tests under the detector are compiled without data for debuggers, which takes a seventh of the time; traces need none of it.
 # ALONE is tested without the detector, which finds nothing there. That takes a quarter to a half of the time (a program
 # under the detector is slow to fork), and tests that only sample under the detector then run in full. The tests of other
 # packages cover concurrent use of that code. PLAIN is tested separately for the same reason: its child processes run
@@ -73,24 +80,26 @@ build: ## Build bin/remit, without cgo
 # for much of their time, so they run beside each other.
 # At its end each test binary waits for late reports of the detector: one second by default, and a twentieth of it here.
 # A higher GOGC saves up to a fifth of the time under the detector. vet runs once.
-# .ci/postgres installs PostgreSQL if it is missing, for root; otherwise its tests are skipped with a message.
+# .ci/postgres installs PostgreSQL if it is missing, for root; otherwise its tests are skipped with a message. So does .ci/chromium.
 test: ## Run everything that must pass: vet, and all tests, with the race detector where it can run
 	@sh .ci/postgres || echo "make test: WITHOUT PostgreSQL: its tests are skipped"
-	@race="-race -gcflags=modernc.org/...=-race=false -gcflags=github.com/open-policy-agent/opa/v1/ast/...=-race=false"; why=$$($(GO) build -race -o /dev/null runtime/cgo 2>&1) || { race=; \
+	@sh .ci/chromium || echo "make test: WITHOUT Chromium: its tests are skipped"
+	@race="-race -gcflags=github.com/remit-dev/remit/...=-dwarf=false -gcflags=modernc.org/...=-race=false -gcflags=github.com/open-policy-agent/opa/v1/ast/...=-race=false"; why=$$($(GO) build -race -o /dev/null runtime/cgo 2>&1) || { race=; \
 	  echo "make test: WITHOUT the race detector, which cannot run here: $$why"; }; \
 	status=0; \
 	[ -z "$$race" ] || export GOGC=400 GORACE=atexit_sleep_ms=50; \
 	for mod in $(MODULES); do \
 	  [ -n "$$(find "$$mod" -name '*_test.go' | head -n 1)" ] || continue; \
-	  case " $(ADAPTERS) " in *" $$mod "*) with= ;; *) with=$$race ;; esac; \
-	  test="test -vet=off -timeout $(TIMEOUT)"; set -- "$$test $$with ./..."; \
+	  with=; cgo=0; [ "$$mod" != . ] || [ -z "$$race" ] || with=$$race cgo=1; \
+	  test="test -vet=off -timeout $(TIMEOUT)"; set -- "$$test ./..."; \
 	  [ "$$mod" != . ] || set -- "$$test $$with -skip $(PLAIN) $(OTHERS)"; \
 	  for cmd in "vet ./..." "$$@"; do \
-	    echo "in $$mod: $(GO) $$cmd"; (cd "$$mod" && $(GO) $$cmd) || status=1; \
+	    case $$cmd in vet*) use=0 ;; *) use=$$cgo ;; esac; \
+	    echo "in $$mod: $(GO) $$cmd"; (cd "$$mod" && CGO_ENABLED=$$use $(GO) $$cmd) || status=1; \
 	  done; \
 	  [ "$$mod" = . ] || continue; \
-	  out=$$(mktemp); echo "in .: $(GO) $$test -run $(PLAIN) ./cmd/remit $(PROCESS) ./perm/rego, beside $(GO) $$test -skip $(PLAIN) $(ALONE)"; \
-	  $(GO) $$test -run "$(PLAIN)" ./cmd/remit $(PROCESS) ./perm/rego >"$$out" 2>&1 & beside=$$!; \
+	  export CGO_ENABLED=0; out=$$(mktemp); echo "in .: $(GO) $$test -run $(PLAIN) $(PLAIN_IN), beside $(GO) $$test -skip $(PLAIN) $(ALONE)"; \
+	  $(GO) $$test -run "$(PLAIN)" $(PLAIN_IN) >"$$out" 2>&1 & beside=$$!; \
 	  $(GO) $$test -skip "$(PLAIN)" $(ALONE) || status=1; \
 	  wait $$beside || status=1; cat "$$out"; rm -f "$$out"; \
 	  echo "in .: the code of other systems"; $(GO) $$test -tags portable $(PORTABLE) || status=1; \

@@ -13,7 +13,7 @@ import (
 // commits the transaction if the call ends done or held, and otherwise reverts
 // it. If the call waits for an approval, the transaction stays open:
 // Outcome.Txn identifies it. The error is that of the call or, if the call is
-// done or held, that of a failed commit. If the call ID was used before
+// done or held, that of a failed commit; see CommitError. If the call ID was used before
 // (WithCallID), Call returns the recorded outcome and its transaction.
 //
 // If the call only reads, its whole transaction is recorded in one step, before
@@ -32,7 +32,11 @@ func (s *Session) Call(ctx context.Context, name string, input any, opts ...Call
 	case out.Txn == tx.ID() && out.Status == tool.StatusPending:
 		return out, err
 	case out.Txn == tx.ID() && err == nil:
-		return out, tx.Commit(ctx)
+		err := tx.Commit(ctx)
+		if gate := (*CommitError)(nil); errors.As(err, &gate) {
+			out = gate.Outcome(out)
+		}
+		return out, err
 	}
 	back := tx.rec.Flush(ctx)
 	if back == nil {

@@ -21,7 +21,7 @@ import (
 type CallOption func(*callConfig)
 
 type callConfig struct {
-	userURLs string
+	id       string
 	named    bool
 	progress func(tool.Progress)
 	begun    func(call string, keep func(context.Context) error, note func(ctx context.Context, key string, value any) error)
@@ -70,7 +70,7 @@ func OnAsked(listen func(ctx context.Context, ask ctxperm.ApprovalRequest)) Call
 // later transaction. It waits while the first call is in flight. Another tool or
 // input is invalid.
 func WithCallID(id string) CallOption {
-	return func(c *callConfig) { c.userURLs, c.named = id, true }
+	return func(c *callConfig) { c.id, c.named = id, true }
 }
 
 // CallID returns the ID under which the journal records a call that was given

@@ -12,6 +12,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/host/hosttest"
+	"github.com/remit-dev/remit/internal/proof/statcheck"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
@@ -21,7 +22,7 @@ import (
 // same. In one the facts are read at once, in the other at the end, from
 // another goroutine while later calls are counted.
 func TestFactsOfACallStay(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(statcheck.Size(80, 400)) { // 10 under the race detector
 		at, late := agent.NewCounters(hosttest.New(seed)), agent.NewCounters(hosttest.New(seed))
 		want := countRandomly(at, seed, func(f perm.SessionFacts) func() string {
 			text := textOf(f)

@@ -33,7 +33,7 @@ func ExampleUserProvided() {
 		panic(err)
 	}
 	defer func() { _ = rt.Close() }()
-	s, err := rt.Session(ctx, perm.Principal{ID: "reader"}, agent.UserURLs("What does https://example.com/news say?"))
+	s, err := rt.Session(ctx, perm.Principal{ID: "reader"}, agent.Heard("What does https://example.com/news say?"))
 	if err != nil {
 		panic(err)
 	}

@@ -19,16 +19,16 @@ import (
 type SessionOption func(*sessionConfig)
 
 type sessionConfig struct {
-	grant    []perm.ResourceAccess
-	limited  bool
-	except   []perm.ResourceAccess
-	expires  time.Time
-	uses     int
-	wrong    error
-	limits   tool.Limits
-	client   *perm.ClientFacts
-	data     []any // of each option Data
-	userURLs []string
+	grant   []perm.ResourceAccess
+	limited bool
+	except  []perm.ResourceAccess
+	expires time.Time
+	uses    int
+	wrong   error
+	limits  tool.Limits
+	client  *perm.ClientFacts
+	data    []any // of each option Data
+	heard   []string
 }
 
 // Grant restricts a session's grant to these accesses, as far as the tools need
@@ -64,7 +64,7 @@ func MaxUses(n int) SessionOption {
 // checkResumed returns an error for options that a resumed session cannot take.
 func (c *sessionConfig) checkResumed() error {
 	if c.wrong == nil && (c.limited || len(c.except) > 0 || !c.expires.IsZero() || c.uses > 0 || c.client != nil || len(c.data) > 0) {
-		return fmt.Errorf("a resumed session keeps its grant, its client profile and its data; valid are ClaimTimeout and UserURLs: %w", tool.ErrInvalid)
+		return fmt.Errorf("a resumed session keeps its grant, its client profile and its data; valid are ClaimTimeout and Heard: %w", tool.ErrInvalid)
 	}
 	return c.wrong
 }
@@ -170,7 +170,7 @@ func (s *Session) open(ctx context.Context, set perm.Set, all *tool.Registry, fr
 	if err := s.rt.writeSession(ctx, s.id, lines, body, set, all); err != nil {
 		return fmt.Errorf("agent: session: %w", err)
 	}
-	return s.AddUserURLs(ctx, c.userURLs...)
+	return s.Heard(ctx, c.heard...)
 }
 
 // Allows reports whether the session's grant contains one exact access. The

@@ -158,7 +158,9 @@ func (l Loop) Run(ctx context.Context, tx *Txn, c Conversation) (Conversation, e
 
 // Ask appends a text of the user to a conversation, which can be new or ended
 // with an answer, and runs it as Run does. It returns an error, and changes
-// nothing, if calls of the last turn are open: Run continues those.
+// nothing, if calls of the last turn are open: Run continues those. The session
+// notes the text as Session.Heard does, except a delegated one, in which another
+// model can have written the text. Run notes nothing: call Session.Heard.
 func (l Loop) Ask(ctx context.Context, tx *Txn, c Conversation, text string) (Conversation, error) {
 	if c.Open {
 		return c, errors.New("agent: loop: the calls of the last turn are open; continue with Run")
@@ -168,6 +170,9 @@ func (l Loop) Ask(ctx context.Context, tx *Txn, c Conversation, text string) (Co
 		return c, fmt.Errorf("agent: loop: %w", err)
 	}
 	c.Messages = messages
+	if tx != nil {
+		tx.s.noteUserText(ctx, text)
+	}
 	return l.Run(ctx, tx, c)
 }
 

@@ -63,18 +63,19 @@ func (tx *Txn) reopenOutbox(t *revert.Txn) {
 
 // release runs the held calls of a transaction that commits. The caller holds
 // turn. It reads the calls from the journal each time, because a person can
-// have resolved a call or removed one from the queue.
-func (tx *Txn) release(ctx context.Context) error {
+// have resolved a call or removed one from the queue. decided is the record that
+// permits the commit; release returns it if it did not write it.
+func (tx *Txn) release(ctx context.Context, decided []revert.CallRecord) ([]revert.CallRecord, error) {
 	if !tx.outbox.some.Load() {
-		return nil
+		return decided, nil
 	}
 	t, err := revert.Load(ctx, tx.s.rt.journal, tx.ID())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	queue := t.HeldCalls()
 	if len(queue) == 0 {
-		return nil
+		return decided, nil
 	}
 	// Set even if the write below fails: nothing may join a transaction whose
 	// commit is decided.
@@ -82,16 +83,16 @@ func (tx *Txn) release(ctx context.Context) error {
 	if !t.Committing {
 		// No barrier: the barrier of the first release covers it, and nothing
 		// happens before.
-		if err := tx.rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Body: &record.Committing{}}}}); err != nil {
-			return err
+		if err := tx.rec.Write(ctx, revert.Write{Records: append(decided, revert.CallRecord{Body: &record.Committing{}})}); err != nil {
+			return nil, err
 		}
 	}
 	for _, c := range queue {
 		if err := tx.releaseOne(ctx, c); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func (tx *Txn) releaseOne(ctx context.Context, c *revert.Call) error {

@@ -351,6 +351,11 @@ func (r *replay) request(d *RecordedDecision, c recordedCall, session perm.Sessi
 	} else if err := canon.Decode(c.facts.URLs, &call.URLs); err != nil {
 		return fmt.Errorf("call %s: URLs: %w", d.Call, err)
 	}
+	if call.ValuesCut = c.facts.ValuesCut; c.facts.Values == nil {
+		d.Unknown = append(d.Unknown, "call.values", "call.values_cut")
+	} else if err := canon.Decode(c.facts.Values, &call.Values); err != nil {
+		return fmt.Errorf("call %s: values: %w", d.Call, err)
+	}
 	accesses := c.access
 	if len(accesses) == 0 {
 		one := toolaccess.Call(c.tool.Name)

@@ -16,16 +16,18 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Answer is an answer to the approval request of a call. Without Approved it is
-// a rejection.
+// Answer is an answer to the approval request of a call, or of the commit of a
+// transaction. Without Approved it is a rejection.
 type Answer struct {
 	Call     string
+	Txn      string // instead of Call: the transaction whose commit waits
 	Approved bool
 	By       string // who answers
 	Why      string // optional
 	// RequestDigest is the digest of the approval request (record.Asked) that
 	// By saw. Answer fails if the request has changed since. It is required for
-	// the approval of a program's changes, and optional otherwise.
+	// the approval of a program's changes and of a commit, and optional
+	// otherwise.
 	RequestDigest string
 	// Once makes an approval cover its call only, also if the policy lets it
 	// cover later calls.
@@ -34,8 +36,12 @@ type Answer struct {
 
 // Answer approves or rejects a call that waits. The requesting principal cannot
 // answer. Txn.Resume continues the call, and checks the newest answer again. A
-// call that still runs continues without Resume.
+// call that still runs continues without Resume. For a commit that waits,
+// Txn.Commit does the same.
 func (rt *Runtime) Answer(ctx context.Context, r Answer) error {
+	if r.Txn != "" {
+		return rt.answerCommit(ctx, r)
+	}
 	t, c, who, err := rt.waiting(ctx, r)
 	if err != nil {
 		return err
@@ -238,6 +244,7 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 		return nil, err
 	}
 	tx.reopenOutbox(t)
+	tx.asked.Store(len(t.Commits) > 0)
 	rt.live.add(tx)
 	return tx, nil
 }

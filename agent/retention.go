@@ -11,7 +11,11 @@ import (
 // person and the reason; see revert.Reverter. The call can then not be
 // reverted.
 func (rt *Runtime) Erase(ctx context.Context, call, by, why string) (revert.EraseReport, error) {
-	return rt.services.Reverter.Erase(ctx, call, record.Erased{By: by, Why: why})
+	rep, err := rt.services.Reverter.Erase(ctx, call, record.Erased{By: by, Why: why})
+	if err == nil {
+		rt.sessionStates.erased(call)
+	}
+	return rep, err
 }
 
 // Prune deletes the revert data of transactions that are past retention; see

@@ -47,6 +47,7 @@ type Runtime struct {
 	named         callIDLocks
 	register      grantRegistry
 	sessionStates sessionStates
+	shapes        shapes
 	abandon       AbandonedAction
 	customizers   map[string]ToolCustomizer // by name, or name@version
 	state         stateFolder

@@ -103,8 +103,9 @@ func (s *Session) CheckValid(ctx context.Context) error {
 // fn returns an error or panics. If the error is tool.ErrPending, it leaves the
 // transaction open for Runtime.ResumeTxn. If a held call could not be released,
 // Update reverts, unless another call was released: then it leaves the
-// transaction open too, with ErrNotReleased. It returns the transaction's ID in
-// each case. The error joins that of fn with that of the revert, which is
+// transaction open too, with ErrNotReleased. If the policy asks about the commit
+// or cannot decide it, Update leaves the transaction open with a *CommitError; a
+// denied one is reverted. It returns the transaction's ID in each case. The error joins that of fn with that of the revert, which is
 // ErrPartialRevert if something could not be reverted. A call that failed does
 // not revert the others: fn decides by what it returns. A panic continues after
 // the revert. The end of the transaction does not depend on ctx: if ctx is
@@ -142,6 +143,10 @@ func (tx *Txn) manage(ctx context.Context, fn func(tx *Txn) error) (id string, e
 		return tx.ID(), errors.Join(err, back)
 	}
 	err = tx.commit(ending)
+	if gate := (*CommitError)(nil); errors.As(err, &gate) {
+		tx.managed = gate.ended() // otherwise it stays open: nobody refused it
+		return tx.ID(), err
+	}
 	if errors.Is(err, ErrNotReleased) && tx.outbox.sent {
 		tx.managed = false // a released call cannot be unsent, so a person decides
 		return tx.ID(), err
@@ -216,9 +221,18 @@ func (s *Session) pipelineFor(ctx context.Context, c revert.Call) (*pipeline.Pip
 }
 
 // Redo applies a reverted transaction of this session again; see Runtime.Redo.
+// It refuses one whose commit was denied, or waited for an answer: only a
+// person redoes it.
 func (s *Session) Redo(ctx context.Context, txn string) (revert.Report, error) {
 	if _, err := s.FindTxn(ctx, txn); err != nil {
 		return revert.Report{}, err
+	}
+	t, err := revert.Load(ctx, s.rt.journal, txn)
+	if err != nil {
+		return revert.Report{}, err
+	}
+	if !t.Permitted() {
+		return revert.Report{}, fmt.Errorf("the commit of transaction %s was not permitted, so a person redoes it: %w", txn, tool.ErrDenied)
 	}
 	return s.rt.Redo(ctx, txn, s.principal.ID)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"weak"
 
 	"github.com/remit-dev/remit/internal/canon"
@@ -25,10 +26,17 @@ type sessionState struct {
 	counters *sessionCounters
 	grant    grant.Grant
 	userURLs *userURLs
+	origins  *origins
 	from     *sessionState // of the delegating session; kept so that its uses are counted once
 
 	properties sync.Map     // for filters
 	requests   atomic.Int64 // number of turns so far: batches and single calls
+}
+
+// records notes records that a transaction of the session has written.
+func (st *sessionState) records(at time.Time, lines []revert.CallRecord) {
+	st.counters.records(at, lines)
+	st.origins.written(lines)
 }
 
 // nextTurn returns the number of a new turn of the session.
@@ -77,6 +85,17 @@ func (s *sessionStates) keep(id string, st *sessionState) *sessionState {
 	return st
 }
 
+// erased removes what a call returned from the origins of values.
+func (s *sessionStates) erased(call string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.of {
+		if st := p.Value(); st != nil {
+			st.origins.written([]revert.CallRecord{{Call: call, Body: &record.Erased{}}})
+		}
+	}
+}
+
 // newSessionState makes the state of a session. used is the number of uses
 // already spent.
 func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set, from *sessionState, used int) *sessionState {
@@ -87,13 +106,13 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	if body.Parent != "" || body.Uses > 0 || !body.Expires.IsZero() {
 		c.CheckRevoked = rt.register.gone
 	}
-	urls := newUserURLs(rt.journal, id)
+	urls, values := newUserURLs(rt.journal, id), newOrigins(rt.journal, id, body.Data, rt.shapeOf)
 	if from != nil {
-		urls = from.userURLs
+		urls, values = from.userURLs, from.origins
 	}
 	counters := newSessionCounters(rt.services.Host.Now, rt.tools.Load)
 	counters.events = &events{}
-	return &sessionState{counters: counters, grant: grant.New(c), userURLs: urls, from: from}
+	return &sessionState{counters: counters, grant: grant.New(c), userURLs: urls, origins: values, from: from}
 }
 
 // inherit gives a delegated session the current labels and requirements of its
@@ -150,6 +169,7 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 			return nil, err
 		}
 		from = parent.state
+		from.origins.follow()
 	}
 	used := 0
 	if body.Uses > 0 {
@@ -257,7 +277,7 @@ func (s *Session) Token() string {
 // the roots and the counts on the journal. In one process several callers can
 // resume it, and share its state. While another process has a transaction of it
 // open, ResumeSession fails with revert.ErrBusy. Only the options ClaimTimeout
-// and UserURLs are valid, because the grant, the client profile and the data
+// and Heard are valid, because the grant, the client profile and the data
 // are already fixed.
 func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...SessionOption) (*Session, error) {
 	c := sessionConfig{limits: rt.limits}
@@ -289,7 +309,7 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 	}
 	s.limits = c.limits
 	s.token = func() string { return token }
-	return s, s.AddUserURLs(ctx, c.userURLs...)
+	return s, s.Heard(ctx, c.heard...)
 }
 
 // checkNotOpenElsewhere returns an error if another living process has an open

@@ -70,7 +70,7 @@ func TestResumedGrantIsFixed(t *testing.T) {
 	}
 	_, err := rt.ResumeSession(t.Context(), s.Token(), agent.ClaimTimeout(-1))
 	require.ErrorContains(t, err, "must not be negative")
-	_, err = rt.ResumeSession(t.Context(), s.Token(), agent.ClaimTimeout(time.Second), agent.UserURLs("https://a.example/"))
+	_, err = rt.ResumeSession(t.Context(), s.Token(), agent.ClaimTimeout(time.Second), agent.Heard("https://a.example/"))
 	require.NoError(t, err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
@@ -31,6 +32,7 @@ type Txn struct {
 	going   bool // a revert has begun, under lock: no other operation is possible
 	marks   []string
 	outbox  outbox
+	asked   atomic.Bool // its commit waited for an answer, so it is decided whatever the policy is now
 
 	nests nestedTxns // open nested transactions
 	up    *Txn       // enclosing transaction; nil: none
@@ -42,7 +44,7 @@ func newTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, p *rever
 }
 
 func makeTxn(s *Session, rec revert.Recorder, open map[string]disk.Root, p *revert.Prompt, up *Txn, nest string) *Txn {
-	rec = rec.Watched(s.state.counters.records)
+	rec = rec.Watched(s.state.records)
 	tx := &Txn{s: s, prompt: p, rec: rec, lock: newTxnLock(s.rt.services.Host), counts: &txnFacts{session: s, txn: rec.Txn()}, up: up, nest: nest}
 	var beside *pipeline.Pipeline
 	if up != nil {
@@ -67,7 +69,7 @@ func (tx *Txn) Invoke(ctx context.Context, name string, input any, opts ...CallO
 	c := configured(opts)
 	return tx.invoke(ctx, pipeline.Request{Request: tool.Request{
 		Tool: name, Input: input, Turn: tx.s.state.nextTurn(), Progress: c.progress, OnStart: c.begun, Asked: c.asked,
-	}}, c.userURLs, c.named)
+	}}, c.id, c.named)
 }
 
 // refused returns the outcome of a call that did not reach a pipeline.
@@ -142,6 +144,10 @@ func (tx *Txn) RevertTo(ctx context.Context, name string) (rep revert.Report, er
 // tool is idempotent, and otherwise after it. Revert drops the unreleased calls
 // and reverts the rest, as far as possible. Reverting the call removes it from
 // the queue.
+//
+// Before that, the policy decides about the commit, if it has rules about
+// commits and the transaction has an effect. If it asks or denies, the error is
+// a *CommitError. A transaction whose commit was denied is reverted.
 func (tx *Txn) Commit(ctx context.Context) error {
 	if tx.managed {
 		return errManaged
@@ -202,10 +208,14 @@ func (tx *Txn) commit(ctx context.Context) error {
 			if err := tx.line.WaitIdle(ctx); err != nil {
 				return fmt.Errorf("%w; commit again, or revert", err)
 			}
-			if err := tx.release(ctx); err != nil {
+			decided, err := tx.decideCommit(ctx)
+			if err != nil {
 				return err
 			}
-			err := tx.rec.Commit(ctx)
+			if decided, err = tx.release(ctx, decided); err != nil {
+				return err
+			}
+			err = tx.rec.Commit(ctx, decided...)
 			if err == nil {
 				tx.end()
 			}

@@ -101,13 +101,13 @@ func does(t *testing.T, s *agent.Session, name string, in any) tool.Outcome {
 func TestOnlyGivenURLs(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(builtin.Files()...), agent.Root("workspace", dir), agent.Policy(userProvidedOnly(t)))
-	s := newSession(t, rt, agent.UserURLs("Look at https://First.example:443/a/../b, please.", "and at nothing else"))
+	s := newSession(t, rt, agent.Heard("Look at https://First.example:443/a/../b, please.", "and at nothing else"))
 
 	require.True(t, visits(t, s, "https://first.example/b"))
 	require.False(t, visits(t, s, "https://first.example/b?q=secret"))
 	require.False(t, visits(t, s, "https://first.example/"))
 	require.False(t, visits(t, s, "https://later.example/"))
-	require.NoError(t, s.AddUserURLs(ctx, "now see (https://later.example)"))
+	require.NoError(t, s.Heard(ctx, "now see (https://later.example)"))
 	require.True(t, visits(t, s, "https://later.example/"), "a refusal is not remembered for what was given since")
 
 	for _, found := range []string{"https://found.example/page?n=1", "https://json.example/x", "https://source.example/", "https://part.example/?a=1&b=2"} {
@@ -130,7 +130,7 @@ func TestOnlyGivenURLs(t *testing.T) {
 	does(t, s, "file_write", tool.Args{"path": "a", "content": "see https://evil.example/?q=secret"})
 	does(t, s, "file_read", tool.Args{"path": "a"})
 	require.False(t, visits(t, s, "https://evil.example/?q=secret"), "what a call wrote down is not given by reading it")
-	require.NoError(t, s.AddUserURLs(ctx, "https://evil.example/?q=secret"))
+	require.NoError(t, s.Heard(ctx, "https://evil.example/?q=secret"))
 	require.True(t, visits(t, s, "https://evil.example/?q=secret"), "a person may name it all the same")
 
 	_, err := begin(t, s).Invoke(ctx, "broken", "x")
@@ -145,7 +145,7 @@ func TestOnlyGivenURLs(t *testing.T) {
 		require.False(t, visits(t, s, made), made)
 	}
 	require.False(t, visits(t, s, "//first.example/b"), "a host without a scheme was not given")
-	require.NoError(t, s.AddUserURLs(ctx, "write to mailto:ann@first.example"))
+	require.NoError(t, s.Heard(ctx, "write to mailto:ann@first.example"))
 	require.True(t, visits(t, s, "mailto:ann@first.example"))
 	does(t, s, "file_write", tool.Args{"path": "b", "content": "see https://ev\nil.example/?q=other"})
 	does(t, s, "file_read", tool.Args{"path": "b"})
@@ -169,7 +169,7 @@ func TestAPlaceWithoutAURL(t *testing.T) {
 		return mustTool(t, made, err)
 	}
 	rt := newRuntime(t, agent.Tools(parts("any_host", tool.ModelChosen), parts("our_host", tool.Configured)), agent.Policy(userProvidedOnly(t)))
-	s := newSession(t, rt, agent.UserURLs("https://a.example/x?y=z"))
+	s := newSession(t, rt, agent.Heard("https://a.example/x?y=z"))
 	for name, wants := range map[string]bool{"a.example/x": true, "a.example/y": false, "b.example/x": false} {
 		host, path, _ := strings.Cut(name, "/")
 		_, err := begin(t, s).Invoke(ctx, "any_host", tool.Args{"host": host, "path": path})
@@ -190,7 +190,7 @@ func TestGivenSurvivesTheProcess(t *testing.T) {
 		require.NoError(t, err)
 		var s *agent.Session
 		if life == 0 {
-			s = newSession(t, rt, agent.UserURLs("https://person.example/"))
+			s = newSession(t, rt, agent.Heard("https://person.example/"))
 			token = s.Token()
 			tx := begin(t, s)
 			out, err := tx.Invoke(ctx, "search", "news")
@@ -200,7 +200,7 @@ func TestGivenSurvivesTheProcess(t *testing.T) {
 			require.NoError(t, tx.Commit(ctx))
 			call = out.Call
 		} else {
-			s, err = rt.ResumeSession(ctx, token, agent.UserURLs(fmt.Sprintf("https://life%d.example/", life)))
+			s, err = rt.ResumeSession(ctx, token, agent.Heard(fmt.Sprintf("https://life%d.example/", life)))
 			require.NoError(t, err)
 			require.True(t, visits(t, s, fmt.Sprintf("https://life%d.example/", life)))
 		}
@@ -221,7 +221,7 @@ func TestGivenSurvivesTheProcess(t *testing.T) {
 func TestGivenIsOfTheFamily(t *testing.T) {
 	ctx := context.Background()
 	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(userProvidedOnly(t)))
-	s := newSession(t, rt, agent.UserURLs("https://person.example/"))
+	s := newSession(t, rt, agent.Heard("https://person.example/"))
 	child, err := s.Delegate(ctx, perm.Principal{ID: "helper"})
 	require.NoError(t, err)
 	require.True(t, visits(t, child, "https://person.example/"))
@@ -246,7 +246,7 @@ func TestMaxUserURLs(t *testing.T) {
 	lots := answering(t, "lots", func(string) tool.Result { return tool.Text(many(agent.MaxUserURLs + 1)) })
 	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Tools(lots), agent.Tools(builtin.Files()...), agent.Root("workspace", t.TempDir()), agent.Policy(userProvidedOnly(t)))
 	s := newSession(t, rt)
-	require.ErrorIs(t, s.AddUserURLs(ctx, many(agent.MaxUserURLs)), tool.ErrInvalid)
+	require.ErrorIs(t, s.Heard(ctx, many(agent.MaxUserURLs)), tool.ErrInvalid)
 	require.False(t, visits(t, s, url(0)))
 	does(t, s, "lots", "x")
 	require.True(t, visits(t, s, url(0)))
@@ -257,7 +257,7 @@ func TestMaxUserURLs(t *testing.T) {
 	does(t, full, "file_write", tool.Args{"path": "a", "content": many(agent.MaxUserURLs + 1)})
 	does(t, full, "search", "news")
 	require.False(t, visits(t, full, "https://found.example/page?n=1"), "what was written can no more be told from what was found")
-	require.NoError(t, full.AddUserURLs(ctx, "https://found.example/page?n=1"))
+	require.NoError(t, full.Heard(ctx, "https://found.example/page?n=1"))
 	require.True(t, visits(t, full, "https://found.example/page?n=1"))
 }
 
@@ -265,7 +265,7 @@ func TestMaxUserURLs(t *testing.T) {
 func TestAJournalThatCannotTellRefuses(t *testing.T) {
 	ctx := context.Background()
 	rt := newRuntime(t, agent.Tools(browser(t)...), agent.Policy(userProvidedOnly(t)), agent.Journal(&unreadableJournal{Journal: journal.Memory()}))
-	s := newSession(t, rt, agent.UserURLs("https://person.example/"))
+	s := newSession(t, rt, agent.Heard("https://person.example/"))
 	_, err := begin(t, s).Invoke(ctx, "visit", "https://person.example/")
 	require.ErrorIs(t, err, tool.ErrDenied)
 	require.ErrorContains(t, err, "the disk is gone")
@@ -277,7 +277,7 @@ type unreadableJournal struct{ journal.Journal }
 
 func (j *unreadableJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
 	for _, k := range q.Kinds {
-		if k == record.KindUserProvided {
+		if k == record.KindHeard {
 			return func(yield func(record.Entry, error) bool) { yield(record.Entry{}, errors.New("the disk is gone")) }
 		}
 	}

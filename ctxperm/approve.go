@@ -11,8 +11,12 @@ import (
 )
 
 // ApprovalRequest is a suspended decision that an approver answers. It is
-// complete: it omits and shortens nothing that will run.
+// complete: it omits and shortens nothing that will run. With Purpose
+// perm.PurposeCommit it is about the commit of a transaction: Call and Tool are
+// empty, Preview has the difference of the transaction, shortened if it is long,
+// and Input has what the policy saw of its effects.
 type ApprovalRequest struct {
+	Purpose    perm.Purpose // commit; empty: a call
 	Call       string
 	Txn        string
 	Session    string
@@ -20,6 +24,7 @@ type ApprovalRequest struct {
 	ToolDigest string
 	Settings   string // digest of the tool's configuration; empty: no settings
 	Principal  perm.Principal
+	Labels     []string        // of the session, for a commit
 	Input      json.RawMessage // canonical JSON
 	Accesses   []perm.ResourceAccess
 	Reasons    []perm.Reason // why the policy asks

@@ -3,6 +3,7 @@ package hooks
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 )
 
 // claudeEvent has the members of the events of Claude Code, which Codex shares.
@@ -39,7 +40,7 @@ func parseClaude(raw json.RawMessage) (Event, error) {
 	e := Event{
 		Name: in.Name, Moment: claudeMoments[in.Name], Session: in.Session, Prompt: in.Prompt, Text: in.Text, Agent: in.Agent, Dir: in.Dir,
 		Use: in.Use, Tool: in.Tool, Input: in.Input, Output: in.Output, Failed: in.Name == "PostToolUseFailure", Quiet: string(in.Behind) == "[]",
-		Unasked: in.Mode == "bypassPermissions" || in.Mode == "acceptEdits", // Write and Edit in the folder pass
+		Unasked: in.unasked(),
 	}
 	if e.Prompt == "" {
 		e.Prompt = in.Turn
@@ -51,6 +52,27 @@ func parseClaude(raw json.RawMessage) (Event, error) {
 		e.Output, _ = json.Marshal(in.Error) // a text always encodes
 	}
 	return e, nil
+}
+
+// editsFiles are the programs of a command that the mode acceptEdits can accept
+// together with the edits.
+var editsFiles = regexp.MustCompile(`\b(mkdir|touch|rm|rmdir|mv|cp|sed)\b`)
+
+// unasked reports whether the mode can let this use pass without a question. In
+// acceptEdits, the person answers about everything but files of the folder.
+func (in claudeEvent) unasked() bool {
+	switch in.Mode {
+	case "bypassPermissions":
+		return true
+	case "acceptEdits":
+		switch claudeCode().tools[in.Tool] {
+		case writeKind, editKind:
+			return true
+		case shellKind:
+			return editsFiles.Match(in.Input)
+		}
+	}
+	return false
 }
 
 // claudeReply writes the answers that Claude Code reads.

@@ -28,6 +28,8 @@ type Workspace struct {
 	mu   sync.Mutex // never held across a wait
 	left []string   // transactions of an earlier process in which calls wait beside others
 
+	uncommitted []*agent.Txn // their commits wait for an approval, under mu
+
 	observing atomic.Int32 // observed uses that are at work
 }
 

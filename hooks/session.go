@@ -58,10 +58,24 @@ func (one *session) prompts(ctx context.Context, e Event) error {
 	}
 	one.goOn()
 	err := one.promptEnds(ctx)
+	one.notePrompt(ctx, e)
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.prompt = prompt{e.Prompt, e.Text, e.Prompt != ""}
 	return err
+}
+
+// notePrompt notes what the person said. If it cannot, the prompt goes on, and
+// nothing counts as said. The prompt of a sub-agent is of a model. A text that
+// begins with a tag can be a notice of the client, with the output of a tool.
+func (one *session) notePrompt(ctx context.Context, e Event) {
+	text := strings.TrimSpace(e.Text)
+	if text == "" || e.Agent != "" || text[0] == '<' {
+		return
+	}
+	if err := one.agent.Heard(context.WithoutCancel(ctx), text); err != nil {
+		one.server.tell(fmt.Errorf("what the person said does not count: %w", err))
+	}
 }
 
 // promptEnds ends the open uses of the prompt, and commits its transaction.
@@ -85,21 +99,22 @@ func (one *session) promptEnds(ctx context.Context) error {
 		}
 	}
 	one.mu.Unlock()
+	before := one.space.commitWaiting(ctx)
 	switch {
 	case tx == nil:
-		return nil
+		return before
 	case len(runOn) == 0:
-		return tx.Commit(context.WithoutCancel(ctx))
+		return errors.Join(before, one.space.commit(ctx, tx))
 	}
 	one.server.pending.Go(func() { // commits once they have ended
 		for _, c := range runOn {
 			<-c.done
 		}
-		if err := tx.Commit(context.WithoutCancel(ctx)); err != nil {
+		if err := one.space.commit(ctx, tx); err != nil {
 			one.server.tell(err)
 		}
 	})
-	return nil
+	return before
 }
 
 // sessionEnds ends the prompt and the sandboxed commands that run.
@@ -188,7 +203,7 @@ func (one *session) pause(ctx context.Context) {
 	}
 	one.txn = nil
 	one.mu.Unlock()
-	if err := tx.Commit(context.WithoutCancel(ctx)); err != nil {
+	if err := one.space.commit(ctx, tx); err != nil {
 		one.server.tell(err)
 	}
 }
@@ -224,10 +239,11 @@ func printableID(id string) string {
 
 // before decides one use of a tool.
 func (one *session) before(ctx context.Context, e Event) Answer {
-	if one.client.Serial {
-		one.settle(ctx, func(c *call) bool { return c.agent == e.Agent && c.kind != otherKind }, "the client went on without a report")
-	}
 	u := one.client.useOf(e, one.space.Dir)
+	if one.client.Serial { // tools of other servers can run beside others, but not beside an edit
+		alone := u.kind == writeKind || u.kind == editKind
+		one.settle(ctx, func(c *call) bool { return c.agent == e.Agent && (alone || c.kind != otherKind) }, "the client went on without a report")
+	}
 	one.late(ctx)
 	c := newCall(one, e, u)
 	name, effect, err := choose(ctx, one.agent, u, one.space.Sandbox)
@@ -357,7 +373,11 @@ func (one *session) run(ctx context.Context, tx *agent.Txn, c *call, name, resum
 		own := tx != one.txn // a command that asked after its run waits in that of the prompt
 		one.mu.Unlock()
 		if own {
-			err = errors.Join(err, tx.Commit(context.WithoutCancel(ctx)))
+			ended := one.space.commit(ctx, tx)
+			if gate := (*agent.CommitError)(nil); errors.As(ended, &gate) {
+				out = gate.Outcome(out)
+			}
+			err = errors.Join(err, ended)
 		}
 	}
 	return out, err
@@ -421,7 +441,7 @@ func (one *session) after(ctx context.Context, e Event) Answer {
 	if c.out.Status == tool.StatusDone || c.out.Status == tool.StatusHeld || c.shown != nil {
 		return Answer{} // a sandboxed command has told its reason itself
 	}
-	return Answer{Failed: c.out.Text}
+	return Answer{Failed: strings.Join(append([]string{c.out.Text}, c.notices...), "\n")}
 }
 
 // find returns the open use of an event, and forgets it. Of a client without

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/remit-dev/remit/ctxperm"
@@ -103,27 +105,56 @@ func runSandboxed(ctx context.Context, tc ctxperm.ToolContext, raw json.RawMessa
 	if c.code = r.Code; r.Signal != "" {
 		c.code = exitKilled
 	}
-	c.notices = deniedHosts(r)
+	c.notices = slices.Concat(deniedHosts(r), skippedChanges(r), endedProcesses(in.Command, r))
 	return commandResult(r)
+}
+
+// maxNotices bounds the notices of one kind.
+const maxNotices = 5
+
+// skippedChanges returns which changes of a command are not applied. The command
+// saw them, so the model must know.
+func skippedChanges(r process.Result) (all []string) {
+	for _, what := range r.SkippedChanges {
+		if !strings.Contains(what, ": the time of the symbolic link") { // no command relies on it
+			all = append(all, "not applied: "+what)
+		}
+	}
+	if n := len(all) - maxNotices; n > 0 {
+		all = append(all[:maxNotices], fmt.Sprintf("not applied: %d more changes", n))
+	}
+	return all
 }
 
 // deniedHosts returns which hosts were refused to a command. Many programs hide
 // the reason that the proxy gives.
 func deniedHosts(r process.Result) (all []string) {
-	const most = 5
 	n := 0
 	for _, met := range r.Restrictions {
 		if met.Rule != process.RuleDeniedHost {
 			continue
 		}
-		if n++; n <= most {
+		if n++; n <= maxNotices {
 			all = append(all, met.Text)
 		}
 	}
-	if n > most {
-		all = append(all, fmt.Sprintf("denied connect to %d more hosts", n-most))
+	if n > maxNotices {
+		all = append(all, fmt.Sprintf("denied connect to %d more hosts", n-maxNotices))
 	}
 	return all
+}
+
+// background matches a command that starts a process to outlive it. Programs also
+// leave processes unknown to the model, such as a clean-up of git.
+var background = regexp.MustCompile(`\b(nohup|setsid|disown)\b|(^|[^&>])&([^&>]|$)`)
+
+// endedProcesses says that a process of a command ended with it, so that the
+// model does not rely on it.
+func endedProcesses(command string, r process.Result) []string {
+	if r.Survivors == 0 || !background.MatchString(command) {
+		return nil
+	}
+	return []string{"the processes that the command left running were ended with it, as always in the sandbox. To keep one running, use the way of the shell tool to run a command in the background"}
 }
 
 func commandResult(r process.Result) (tool.Result, error) {

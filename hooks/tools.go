@@ -63,6 +63,14 @@ var inputSchema = json.RawMessage(`{"type":"object","properties":{"client":{"typ
 	`"content":{"type":"string"},"old":{"type":"string"},"new":{"type":"string"},"patch":{"type":"string"},"cut":{"type":"boolean"},` +
 	`"pattern":{"type":"string"},"url":{"type":"string"},"query":{"type":"string"},"input":{}},"required":["client","tool"],"additionalProperties":false}`)
 
+// roles are those of the arguments of all tools. The client and remit set the
+// first ones, and the model does not.
+var roles = provenance.Roles{
+	"/client": provenance.Selector, "/tool": provenance.Selector, "/agent": provenance.Selector, "/cut": provenance.Selector,
+	"/content": provenance.Payload, "/old": provenance.Payload, "/new": provenance.Payload, "/patch": provenance.Payload,
+	"/pattern": provenance.Selector, "/query": provenance.Selector,
+}
+
 // Tools returns the tools that uses of a client's tools become. Only calls of a
 // Server run them.
 func Tools() []tool.Tool {
@@ -135,7 +143,7 @@ func must(t tool.Tool, err error) tool.Tool {
 }
 
 func common(s tool.Spec) tool.Spec {
-	s.Input, s.Version, s.Tags = inputSchema, "1", []string{"client"}
+	s.Input, s.Roles, s.Version, s.Tags = inputSchema, roles, "1", []string{"client"}
 	s.Provenance = provenance.Source{Kind: provenance.Builtin, Name: "hooks"}
 	s.Hints.Timeout = longest
 	return s
@@ -278,7 +286,7 @@ func newFolders(root string, paths []string) (missing []string) {
 // observe saves the workspace, lets the client act, and records the
 // differences.
 func observe(ctx context.Context, tc ctxperm.ToolContext, _ json.RawMessage) (tool.Result, error) {
-	return observed(ctx, tc, process.SnapshotOptions{Join: true}, func(c *call) report { return c.proceed(ctx) })
+	return observed(ctx, tc, process.SnapshotOptions{Join: true, NoWait: true}, func(c *call) report { return c.proceed(ctx) })
 }
 
 // lookLate records what changed since the last observed use, while a command
@@ -314,6 +322,7 @@ func observed(ctx context.Context, tc ctxperm.ToolContext, how process.SnapshotO
 		return r.result()
 	}
 	if err := saved.AuthorizeChanges(ctx); err != nil {
+		c.notices = append(c.notices, "remit reverts what the call changed in the workspace: "+err.Error())
 		return tool.Result{}, err
 	}
 	return r.result()

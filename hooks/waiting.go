@@ -9,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
 )
 
 // waiting is a call that waits for an approval, often alone in its transaction.
@@ -28,7 +29,10 @@ func (w *Workspace) Recover(ctx context.Context, now time.Time) ([]revert.Recove
 		waits, alone, one := w.waits(ctx, id, now)
 		switch {
 		case one == nil && !waits:
-			one = w.commit(ctx, id)
+			one = w.commitID(ctx, id)
+			if errors.Is(one, tool.ErrDenied) && !errors.Is(one, agent.ErrPartialRevert) {
+				one = nil // a person rejected it, so it is reverted
+			}
 		case one == nil && !alone:
 			w.left = append(w.left, id)
 		}
@@ -56,12 +60,12 @@ func approvable(t *revert.Txn, c *revert.Call) bool {
 	return c.Phase == revert.PhasePending && !t.Committing && !t.Aborting
 }
 
-func (w *Workspace) commit(ctx context.Context, id string) error {
+func (w *Workspace) commitID(ctx context.Context, id string) error {
 	tx, err := w.Runtime.ResumeTxn(ctx, id)
 	if err != nil {
 		return err
 	}
-	return tx.Commit(ctx)
+	return w.commit(ctx, tx)
 }
 
 func (w *Workspace) takeLeft() []string {
@@ -140,7 +144,7 @@ func (one *session) ends(ctx context.Context, t *revert.Txn) error {
 			}
 		}
 	}
-	return one.space.commit(ctx, t.ID)
+	return one.space.commitID(ctx, t.ID)
 }
 
 // adopt continues a transaction of this session in which calls wait.

@@ -209,6 +209,8 @@ func (c *call) finishAlone(ctx context.Context, out tool.Outcome, err error) (*w
 		}
 		c.st.txnOpened(out.Txn)
 		return c.ask(ctx, tx, true, out)
+	case out.Status.OK() && waitsForCommit(err): // the outcome says it
+		c.st.txnOpened(out.Txn)
 	case out.Status.OK() && err != nil:
 		return c.uncommitted(out, err), nil
 	case err != nil && err.Error() != out.Err().Error(): // err says more than the outcome
@@ -288,14 +290,27 @@ func (c *call) nameAsked() string {
 // does not commit it.
 func (c *call) end(ctx context.Context, tx *agent.Txn, s tool.Status) error {
 	ctx = context.WithoutCancel(ctx)
-	defer c.st.txnEnded(tx.ID())
 	if s.OK() {
-		return tx.Commit(ctx)
+		err := tx.Commit(ctx)
+		if waitsForCommit(err) { // txn_commit ends it, after the answer
+			c.st.txnOpened(tx.ID())
+			return err
+		}
+		c.st.txnEnded(tx.ID())
+		return err
 	}
+	defer c.st.txnEnded(tx.ID())
 	if _, err := tx.Revert(ctx, revert.Options{}); err != nil {
 		c.s.opts.Log.Warn("a call that did not end well was not all reverted", "txn", tx.ID(), "error", err)
 	}
 	return nil
+}
+
+// waitsForCommit reports whether a transaction is open because its commit waits
+// for an approval.
+func waitsForCommit(err error) bool {
+	var gate *agent.CommitError
+	return errors.As(err, &gate) && errors.Is(err, tool.ErrPending)
 }
 
 // hidden reports whether the tool is hidden from the session: a refusal must

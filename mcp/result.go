@@ -2,12 +2,14 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
 	wire "github.com/go-json-experiment/json"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/mcp/internal/rawresult"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/effect"
@@ -172,6 +174,9 @@ func (c *call) refused(why error) *wireResult {
 // uncommitted returns the result of a done call whose transaction could not
 // commit.
 func (c *call) uncommitted(o tool.Outcome, why error) *wireResult {
+	if gate := (*agent.CommitError)(nil); errors.As(why, &gate) {
+		return c.result(gate.Outcome(o))
+	}
 	o.Status = tool.StatusUnknown
 	o.Error = &tool.Problem{What: "the transaction of the call could not be committed", Why: why.Error()}
 	o.Text = "The call ran, and its transaction could not be committed. Do not repeat it; look at the state first."

@@ -204,6 +204,8 @@ func commitTxn(ctx context.Context, c *call, in txnInput) (any, error) {
 	case errors.Is(err, agent.ErrNotReleased):
 		answer.State = revert.TxnOpen
 		return answer, err
+	case errors.Is(err, tool.ErrDenied): // the policy or a person, so it was reverted
+		c.st.txnEnded(id)
 	}
 	return nil, err
 }

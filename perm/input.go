@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
+	"slices"
 )
 
 //go:embed input.schema.json
@@ -38,10 +39,30 @@ func (r Request) Filled() Request {
 		filled.Capabilities, filled.Disabled = orEmpty(c.Capabilities), orEmpty(c.Disabled)
 		r.Session.Client = &filled
 	}
+	r.Call.Values = filledValues(r.Call.Values)
 	r.Tool.Tags = orEmpty(r.Tool.Tags)
 	r.Tool.Risk = cmp.Or(r.Tool.Risk, RiskUndeclared)
 	r.Time = r.Time.UTC()
 	return r
+}
+
+// filledValues returns values with lists of origins.
+func filledValues(values []ValueFacts) []ValueFacts {
+	missing := func(v ValueFacts) bool {
+		return v.Origins == nil || slices.ContainsFunc(v.Identifiers, func(id IdentifierFacts) bool { return id.Origins == nil })
+	}
+	if !slices.ContainsFunc(values, missing) {
+		return values
+	}
+	values = slices.Clone(values)
+	for i := range values {
+		v := &values[i]
+		v.Origins, v.Identifiers = orEmpty(v.Origins), slices.Clone(v.Identifiers)
+		for j := range v.Identifiers {
+			v.Identifiers[j].Origins = orEmpty(v.Identifiers[j].Origins)
+		}
+	}
+	return values
 }
 
 func orEmpty(list []string) []string {

@@ -16,6 +16,7 @@ const (
 	PurposeRevert Purpose = "revert" // before an agent reverts a change of a call
 	PurposeMerge  Purpose = "merge"  // before such a revert keeps what another process changed in the file
 	PurposeList   Purpose = "list"   // selects the visible tools
+	PurposeCommit Purpose = "commit" // before a transaction commits; there is no call, tool and access
 )
 
 // Request is the input document of a policy: everything that a rule can read.
@@ -95,6 +96,39 @@ type TxnFacts struct {
 	ID    string `json:"id"`
 	Calls int    `json:"calls"` // calls that have reached step intend so far
 	Depth int    `json:"depth"` // 0 for a transaction that is not nested
+
+	// Effects are what a commit makes permanent and what it releases, for
+	// purpose commit: at most 256, those that a revert cannot take back first.
+	Effects    []EffectFacts `json:"effects,omitzero"`
+	EffectsCut bool          `json:"effects_cut,omitempty"` // there are more than Effects holds
+	Totals     *EffectTotals `json:"totals,omitempty"`      // of all effects, also those that were cut
+}
+
+// EffectFacts is one effect of a transaction that commits.
+type EffectFacts struct {
+	// Kind is create, write or delete of a resource, the difference between the
+	// beginning and the end of the transaction. It is call for effects that no
+	// change describes, connect for a host that a program reached, and release
+	// for a held call that the commit runs.
+	Kind     string        `json:"kind"`
+	Resource ResourceFacts `json:"resource"`
+	Class    string        `json:"class"`    // the least revertible of the calls: reversible, compensable, deferrable, pivot
+	Coverage string        `json:"coverage"` // the weakest of the calls: confined, observed, declared
+	Tool     string        `json:"tool"`     // of the last call
+	Call     string        `json:"call"`     // the last call
+	Unknown  bool          `json:"unknown"`  // the outcome of a call cannot be determined
+}
+
+// EffectTotals counts the effects of a transaction, and by class its calls with
+// an effect.
+type EffectTotals struct {
+	Effects     int `json:"effects"`
+	Reversible  int `json:"reversible"`
+	Compensable int `json:"compensable"`
+	Deferrable  int `json:"deferrable"`
+	Pivot       int `json:"pivot"`
+	Unknown     int `json:"unknown"` // calls whose outcome cannot be determined
+	Held        int `json:"held"`    // calls that the commit releases
 }
 
 // ToolFacts describes the declared tool.
@@ -162,9 +196,31 @@ type CallFacts struct {
 	EffectClass string          `json:"effect_class"` // pure, reversible, compensable, deferrable, pivot
 	Declared    bool            `json:"declared"`     // false: the tool declared no effect class, so it is a pivot
 	Batch       BatchFacts      `json:"batch"`
-	Script      *ScriptFacts    `json:"script,omitempty"` // for a tool whose calls run a script
-	Prompt      *PromptFacts    `json:"prompt,omitempty"` // for a call that follows a prompt of a coding agent
-	URLs        []URLFacts      `json:"urls,omitzero"`    // URLs in the arguments, those that are not user-provided first; nil: unknown
+	Script      *ScriptFacts    `json:"script,omitempty"`     // for a tool whose calls run a script
+	Prompt      *PromptFacts    `json:"prompt,omitempty"`     // for a call that follows a prompt of a coding agent
+	URLs        []URLFacts      `json:"urls,omitzero"`        // URLs in the arguments, those that are not user-provided first; nil: unknown
+	Values      []ValueFacts    `json:"values,omitzero"`      // where the values of the arguments were seen; nil: unknown
+	ValuesCut   bool            `json:"values_cut,omitempty"` // Values or their Identifiers are not all
+}
+
+// ValueFacts is a value of the arguments that has no parts, and where the session
+// saw it before.
+type ValueFacts struct {
+	Pointer string `json:"pointer"` // JSON pointer in the arguments
+	Role    string `json:"role"`    // authority, content, selector, as the tool declares
+	// Origins are person, config, trusted and untrusted. None: the model made
+	// the value.
+	Origins     []string          `json:"origins"`
+	Short       bool              `json:"short"`                 // so short that many texts have it by accident
+	Identifiers []IdentifierFacts `json:"identifiers,omitempty"` // in a longer text
+}
+
+// IdentifierFacts is a part of a text that names a person, a place or an
+// account elsewhere.
+type IdentifierFacts struct {
+	Text    string   `json:"text"`
+	Kind    string   `json:"kind"` // url, email, account
+	Origins []string `json:"origins"`
 }
 
 // PromptFacts is the prompt that a call of a coding agent follows. The client

@@ -28,6 +28,10 @@ var (
 	userProvided embed.FS
 	//go:embed untrusted/*.rego
 	untrusted embed.FS
+	//go:embed provenance/*.rego untrusted/facts.rego
+	provenance embed.FS
+	//go:embed commit-gate/*.rego provenance/valuefacts.rego provenance/provenance.rego untrusted/facts.rego
+	commitGate embed.FS
 	//go:embed coding-agent/*.rego workspace/paths.rego workspace/clientfacts.rego workspace/gitfacts.rego
 	codingAgent embed.FS
 	//go:embed lib/*.rego
@@ -47,7 +51,7 @@ func Names() []string { return slices.Sorted(maps.Keys(packs())) }
 func packs() map[string]fs.FS {
 	return map[string]fs.FS{
 		"workspace": workspace, "readonly": readOnly, "askall": askAll, "flow": flow, "user_provided": userProvided, "untrusted": untrusted,
-		"coding-agent": codingAgent,
+		"coding-agent": codingAgent, "provenance": provenance, "commit-gate": commitGate,
 	}
 }
 
@@ -98,6 +102,18 @@ func UserProvided() fs.FS { return userProvided }
 // session that has read untrusted content. It allows nothing: load it beside
 // another pack.
 func Untrusted() fs.FS { return untrusted }
+
+// Provenance returns the pack for sessions that read untrusted content: an effect
+// then runs without approval only if the person, the configuration or a trusted
+// part of a result named what it acts on. It allows nothing: load it beside
+// another pack.
+func Provenance() fs.FS { return provenance }
+
+// CommitGate returns the pack for sessions that read untrusted content:
+// reversible effects run without approval, and a person looks at all of them
+// once, before the commit. It has the rules of Provenance for other effects. It
+// allows nothing: load it beside another pack.
+func CommitGate() fs.FS { return commitGate }
 
 // Lib returns helpers for custom rules, package remit.lib: paths, hosts, roles,
 // arguments, counts and times. None of its rules decides.

@@ -68,6 +68,12 @@ type Content struct {
 	MediaType       string          `json:"media_type,omitempty"` // type of the text, such as text/html; for display
 	Trust           Trust           `json:"trust,omitempty"`
 	Confidentiality Confidentiality `json:"confidentiality,omitempty"`
+	// Fields are the trust of parts of the structured output, by JSON pointer
+	// with * for each element or member, such as "/items/*/id". The part that
+	// is named most exactly counts, and the rest is as the whole. A part is
+	// trusted only if outsiders cannot choose its value.
+	// The labels of a session follow the whole.
+	Fields map[string]Trust `json:"fields,omitempty"`
 }
 
 // Check returns an error for an invalid value.
@@ -77,6 +83,14 @@ func (c Content) Check() error {
 	}
 	if !slices.Contains([]Confidentiality{"", Private, Public}, c.Confidentiality) {
 		return fmt.Errorf("confidentiality %q; valid are private, public", string(c.Confidentiality))
+	}
+	for pointer, trust := range c.Fields {
+		if !slices.Contains([]Trust{Untrusted, Trusted}, trust) {
+			return fmt.Errorf("field %q: trust %q; valid are untrusted, trusted", pointer, string(trust))
+		}
+		if err := checkPointer(pointer); err != nil {
+			return fmt.Errorf("field %w", err)
+		}
 	}
 	return nil
 }
@@ -94,7 +108,7 @@ func (c Content) Labels() (labels []string) {
 }
 
 // With returns the content of both together: trusted and public only if both
-// are.
+// are. It has no fields.
 func (c Content) With(other Content) Content {
 	out := Content{Trust: Trusted, Confidentiality: Public}
 	if c.MediaType == other.MediaType {

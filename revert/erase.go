@@ -88,6 +88,7 @@ func (r *Reverter) eraseCall(ctx context.Context, e *eraseStep, t *Txn, c *Call)
 	e.addCall(t, c)
 	e.addStates(c)
 	e.addPrompt(t)
+	e.addCommits(t)
 	return r.writeErased(ctx, e, t.Session, []string{t.ID}, g)
 }
 
@@ -117,7 +118,7 @@ type eraseStep struct {
 	session        string // session of the records; empty: the writer's session
 	lines          []CallRecord
 	calls          []string
-	words          int // number of calls that are the words of a prompt
+	words          int // number of calls that are none: the words of a prompt, decisions about a commit
 	refs           []effect.BlobRef
 }
 

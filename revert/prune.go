@@ -91,6 +91,7 @@ func (r *Reverter) prunable(ctx context.Context, id string, limit int64, out *Pr
 // hasRecords reports whether the transaction has records to erase.
 func (t *Txn) hasRecords() bool {
 	words := t.Prompt != nil && t.Prompt.record != "" && !t.Prompt.Erased
+	words = words || slices.ContainsFunc(t.Commits, func(d CommitDecision) bool { return d.Decided != nil })
 	return words || slices.ContainsFunc(t.Calls, (*Call).hasRevertRecords)
 }
 

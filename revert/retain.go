@@ -261,6 +261,7 @@ func (p part) addTo(e *eraseStep) {
 	e.cause, e.session = eraseRetention, p.first.Session
 	for _, id := range p.ids {
 		e.addPrompt(p.group[id])
+		e.addCommits(p.group[id])
 		for _, c := range p.group[id].Calls {
 			if c.hasRevertRecords() {
 				e.addCall(p.group[id], c)

@@ -210,15 +210,17 @@ type Txn struct {
 	Named       []record.Root // the folders that it is read for, if they differ from the recorded ones; for a link: its folders
 	Committing  bool          // its commit has begun: it accepts no more calls, and releases the held ones
 	Aborting    bool
-	End         record.Kind // committed, aborted, or empty while open
-	ended       int64       // position of the record of its end
-	complete    bool        // from the abort record
-	redone      bool        // the newest of RevertedBy redid all of it
-	redoneAt    int64       // position of the end of the newest complete redo
-	byRedo      bool        // the newest of RevertedBy is a redo
-	halfway     bool        // it has no end, or is a redo that left something
-	redoing     bool        // while the stream of a redo is read: complete so far
-	limit       string      // if the newest of RevertedBy is a redo: the revert transaction that it is limited to
+	Denied      bool             // with Aborting: because its commit was denied
+	Commits     []CommitDecision // decisions about its commit, oldest first
+	End         record.Kind      // committed, aborted, or empty while open
+	ended       int64            // position of the record of its end
+	complete    bool             // from the abort record
+	redone      bool             // the newest of RevertedBy redid all of it
+	redoneAt    int64            // position of the end of the newest complete redo
+	byRedo      bool             // the newest of RevertedBy is a redo
+	halfway     bool             // it has no end, or is a redo that left something
+	redoing     bool             // while the stream of a redo is read: complete so far
+	limit       string           // if the newest of RevertedBy is a redo: the revert transaction that it is limited to
 
 	links       []string // all links, also of other folders, oldest first
 	byID        map[string]*Call
@@ -346,12 +348,14 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 	case *record.NestEnded:
 		return t.endNest(b)
 	case *record.Aborting:
-		t.Aborting = true
+		t.Aborting, t.Denied = true, b.Denied
+	case *record.CommitDecided:
+		return t.decideCommit(r, b)
 	case *record.Committing:
-		return t.beginCommit()
+		return cmp.Or(t.checkPermitted(r), t.beginCommit())
 	case *record.Committed:
 		t.End, t.ended = record.KindCommitted, e.Pos
-		return t.checkNoneHeld()
+		return cmp.Or(t.checkPermitted(r), t.checkNoneHeld())
 	case *record.Aborted:
 		t.End, t.ended, t.complete = record.KindAborted, e.Pos, b.Complete
 		t.abandon(t.ID)
@@ -366,6 +370,9 @@ func (t *Txn) apply(e record.Entry, r record.Record) error {
 	case *record.Erased:
 		return t.applyErased(r, b)
 	default:
+		if t.answerCommit(r) {
+			return nil
+		}
 		return t.applyCall(e, r)
 	}
 	return nil

@@ -32,6 +32,8 @@ func (t *Txn) applyGone(e record.Entry) error {
 		if t.Prompt != nil {
 			t.Prompt.record, t.Prompt.Erased = h.Call, true
 		}
+	case record.KindCommitDecided:
+		t.commitGone(h.Call, h.At)
 	case record.KindReverting:
 		t.reversals[h.Call] = &Reversal{}
 	case record.KindDone, record.KindFailed:

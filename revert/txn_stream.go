@@ -44,10 +44,17 @@ func (r Recorder) Begin(ctx context.Context, txn string, late bool) (Recorder, e
 // that did not happen. A result is still on the journal before the caller sees
 // it, as for any call that only reads, because its process may be killed at any
 // time.
-func (r Recorder) Commit(ctx context.Context) error {
+//
+// The records of first are written in the same step, before it.
+func (r Recorder) Commit(ctx context.Context, first ...CallRecord) error {
+	records := append(first, CallRecord{Body: &record.Committed{}})
 	//mutant:barrier
-	return r.Write(ctx, Write{Records: []CallRecord{{Body: &record.Committed{}}}, End: true, Durable: r.stream == nil || r.stream.acted.Load()})
+	return r.Write(ctx, Write{Records: records, End: true, Durable: r.stream == nil || r.stream.acted.Load()})
 }
+
+// OnlyReads reports whether the transaction was begun here, and none of its
+// records says that it did more than read.
+func (r Recorder) OnlyReads() bool { return r.stream != nil && !r.stream.acted.Load() }
 
 // Flush writes the delayed beginning of the transaction.
 func (r Recorder) Flush(ctx context.Context) error {

@@ -61,6 +61,14 @@ func bind(on reflect.Value, name string, s Spec) (Tool, error) {
 	if s.Input, err = schema.Of(m.in); err != nil {
 		return Tool{}, fmt.Errorf("input: %w", err)
 	}
+	tags, err := rolesOf(m.in)
+	if err != nil {
+		return Tool{}, err
+	}
+	if tags != nil { // what the Spec says of the same argument counts
+		maps.Copy(tags, s.Roles)
+		s.Roles = tags
+	}
 	if s.Output, err = schema.Of(m.fn.Type().Out(0)); err != nil {
 		return Tool{}, fmt.Errorf("output: %w", err)
 	}

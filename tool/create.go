@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/canon"
@@ -67,8 +68,9 @@ func CreateWith(name, description string, needs []perm.ResourceAccess,
 // CreateTyped makes a tool from Go types. The input schema is closed and comes
 // from In. These struct tags apply: json names an argument, `jsonschema`
 // describes it, `enum:"a,b"` lists the valid values, `default:"a"` sets the
-// value of an omitted argument, and `required:"true"` or "false" overrides
-// omitempty. The runtime decodes the input once, after validation. Out becomes
+// value of an omitted argument, `required:"true"` or "false" overrides
+// omitempty, and `role:"content"` is an entry of Spec.Roles. The runtime decodes
+// the input once, after validation. Out becomes
 // Result.JSON, and its JSON is the text for the model: a string is in quotes.
 func CreateTyped[In, Out any](name, description string, needs []perm.ResourceAccess,
 	execute func(ctx context.Context, tc ctxperm.ToolContext, in In) (Out, error), opts ...Option,
@@ -88,6 +90,9 @@ func specOf[In, Out any](name, description string, needs []perm.ResourceAccess) 
 	s = Spec{Name: name, Description: description, Needs: needs, Provenance: provenance.Source{Kind: provenance.Host}}
 	if s.Input, err = schema.ForType[In](); err != nil {
 		return s, fmt.Errorf("tool %q: input: %w", name, err)
+	}
+	if s.Roles, err = rolesOf(reflect.TypeFor[In]()); err != nil {
+		return s, fmt.Errorf("tool %q: %w", name, err)
 	}
 	if s.Output, err = schema.ForType[Out](); err != nil {
 		return s, fmt.Errorf("tool %q: output: %w", name, err)

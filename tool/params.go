@@ -9,6 +9,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/schema"
+	"github.com/remit-dev/remit/provenance"
 )
 
 // Params are the arguments of a tool, one by one, for authors who write neither
@@ -28,6 +29,8 @@ type Param struct {
 	Enum        []any // all valid values; nil: every value of the type
 	Examples    []any // for the model
 	Secret      bool  // for a setting: its value is a reference such as secret://name
+
+	Role provenance.Role // of an argument; empty: authority
 }
 
 var paramTypes = []string{"string", "integer", "number", "boolean", "array", "object"}
@@ -50,6 +53,9 @@ func (all Params) document(settings bool) ([]byte, error) {
 		declared, err := p.schema()
 		if err == nil && p.Secret {
 			err = p.checkSecret(settings)
+		}
+		if err == nil && settings && p.Role != "" {
+			err = errors.New("only an argument has a role; the values of settings are trusted")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("parameter %q: %w", p.Name, err)

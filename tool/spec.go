@@ -40,6 +40,9 @@ type Spec struct {
 	// unless the content is trusted and public. nil: unspecified, and policies
 	// decide by the accesses of calls.
 	OutputContent *provenance.Content
+	// Roles say what the arguments do, for policies that read where their values
+	// come from. An argument without a role says who, where, which or how much.
+	Roles provenance.Roles
 
 	// Needs bounds the accesses of every call. An access can hold parameters:
 	// `write file://workspace/{path}` is the file that argument "path" names,

@@ -60,6 +60,9 @@ func FromSpec(s Spec) (Tool, error) {
 		if t.spec.Input, err = s.Params.schema(); err != nil {
 			return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
 		}
+		if t.spec.Roles, err = s.Params.roles(s.Roles); err != nil {
+			return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
+		}
 		t.spec.Params = nil
 	}
 	if t.spec.Input != nil {
@@ -82,6 +85,9 @@ func FromSpec(s Spec) (Tool, error) {
 		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
 	}
 	if err := t.checkCounters(); err != nil {
+		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
+	}
+	if err := t.checkPlaces(); err != nil {
 		return Tool{}, fmt.Errorf("tool %q: %w", s.Name, err)
 	}
 	if t.digest, err = t.declarationDigest(); err != nil {
@@ -122,6 +128,8 @@ func checkSpec(s Spec) error {
 		return errors.New("a tool that holds a state is not pure, since each call may change that; tool.Effect(effect.Reversible) with tool.Confined(tool.Handles) is what touches nothing else")
 	case s.OutputContent != nil && s.OutputContent.Check() != nil:
 		return fmt.Errorf("OutputContent: %w", s.OutputContent.Check())
+	case s.Roles.Check() != nil:
+		return fmt.Errorf("Roles: %w", s.Roles.Check())
 	case s.ClassOf != nil && s.EffectClass == "":
 		return errors.New("ClassOf makes single calls milder than EffectClass, which is missing")
 	case s.MinProviderTrust < 0 || s.MinProviderTrust > 1000:
@@ -155,8 +163,10 @@ func cloneSpec(s Spec) Spec {
 	s.Counters = maps.Clone(s.Counters)
 	if s.OutputContent != nil {
 		content := *s.OutputContent
+		content.Fields = maps.Clone(content.Fields)
 		s.OutputContent = &content
 	}
+	s.Roles = maps.Clone(s.Roles)
 	s.Hints.Sensitive = slices.Clone(s.Hints.Sensitive)
 	s.Settings = slices.Clone(s.Settings)
 	s.Display.Names, s.Display.Descriptions = maps.Clone(s.Display.Names), maps.Clone(s.Display.Descriptions)
@@ -326,6 +336,7 @@ type declaration struct {
 	Settings    json.RawMessage       `json:"settings,omitempty"`
 	Checks      bool                  `json:"checks_settings,omitempty"`
 	Content     *provenance.Content   `json:"output_content,omitempty"`
+	Roles       provenance.Roles      `json:"roles,omitempty"`
 	Withheld    string                `json:"withheld,omitempty"`
 }
 
@@ -337,7 +348,7 @@ func (t *tool) declarationDigest() (string, error) {
 		EffectClass: string(s.EffectClass), Confinement: s.Confinement, Destination: s.Destination, Coverage: s.Coverage, Observed: s.Observed,
 		Verify: s.Verify != nil, Revert: s.Revert != nil, UndoVersion: s.UndoVersion,
 		Idempotent: s.Hints.Idempotent, Risk: s.Hints.Risk, Approval: s.Hints.Approval, Timeout: s.Hints.Timeout.String(), Sensitive: append([]string{}, s.Hints.Sensitive...), Counters: s.Counters, Deprecated: s.Deprecated,
-		Concurrent: s.Hints.Concurrent, Capable: s.Capabilities, Confidence: s.MinProviderTrust, Content: s.OutputContent, Withheld: s.DisabledReason,
+		Concurrent: s.Hints.Concurrent, Capable: s.Capabilities, Confidence: s.MinProviderTrust, Content: s.OutputContent, Roles: s.Roles, Withheld: s.DisabledReason,
 	}
 	from := s.Provenance
 	from.Digest = ""

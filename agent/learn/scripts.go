@@ -150,8 +150,10 @@ func (c *commands) subRules(p *program, add addRule) {
 // optionRule adds the rule of a program whose options are known ones.
 func (c *commands) optionRule(p *program, add addRule) {
 	slices.Sort(p.options)
-	body := []string{"command.program == " + quote(p.name), "every arg in command.args {", "\tplain(arg)", "}",
-		"every arg in command.args {", "\toption_in(arg, " + set(p.options) + ")", "}"}
+	body := []string{
+		"command.program == " + quote(p.name), "every arg in command.args {", "\tplain(arg)", "}",
+		"every arg in command.args {", "\toption_in(arg, " + set(p.options) + ")", "}",
+	}
 	does := " with options that calls named"
 	if p.form == fromFile {
 		body = append(body, "some file in command.args", `not startswith(file, "-")`)

@@ -154,8 +154,8 @@ func TestSandboxHidesRemit(t *testing.T) {
 	require.Equal(t, daemon, p.daemon(), "the same resident process answers")
 }
 
-// TestTokens guesses, repeats and steals the token of a sandboxed command.
-func TestTokens(t *testing.T) {
+// TestTokensOfCommands guesses, repeats and steals the token of a sandboxed command.
+func TestTokensOfCommands(t *testing.T) {
 	if !hasSandbox() {
 		t.Skip("no sandbox on this machine")
 	}

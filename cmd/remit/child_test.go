@@ -34,8 +34,8 @@ var builtOnce = sync.OnceValues(func() (bin string, err error) {
 	}
 	leave(dir)
 	bin = filepath.Join(dir, "remit")
-	cmd := exec.Command("go", "build", "-o", bin, ".")
-	cmd.Dir = here // also below t.Chdir
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin, ".")
+	cmd.Dir, cmd.Env = here, append(os.Environ(), "CGO_ENABLED=0") // the folder also below t.Chdir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}

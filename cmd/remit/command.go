@@ -9,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/approve"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/completion"
+	"github.com/remit-dev/remit/cmd/remit/internal/console"
 	"github.com/remit-dev/remit/cmd/remit/internal/doctor"
 	"github.com/remit-dev/remit/cmd/remit/internal/execute"
 	"github.com/remit-dev/remit/cmd/remit/internal/gateway"
@@ -37,7 +38,7 @@ func commandTree(a *cli.App) *cobra.Command {
 			if err := agentguard.Check(a, cmd); err != nil {
 				return err
 			}
-			if cmd.Name() != "run" && cmd.Name() != "serve" && cmd.Name() != "hook" && cmd.Name() != "daemon" && cmd.Name() != execute.Name && !cmd.Hidden { // run shows its progress, serve waits, the program of exec has the terminal, and shell completion must print nothing else
+			if cmd.Name() != "run" && cmd.Name() != "serve" && cmd.Name() != "console" && cmd.Name() != "hook" && cmd.Name() != "daemon" && cmd.Name() != execute.Name && !cmd.Hidden { // run shows its progress, serve waits, the program of exec has the terminal, and shell completion must print nothing else
 				a.Progress.Show(cmd.CommandPath())
 			}
 			return nil
@@ -56,7 +57,7 @@ func commandTree(a *cli.App) *cobra.Command {
 		approve.PendingCommand(a), approve.ApproveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return script.Resume(ctx, a, f, id) }), approve.DenyCommand(a), approve.ApprovalCommand(a), script.ResumeCommand(a), approve.SettleCommand(a), journal.FeedbackCommand(a),
 		approve.GrantsCommand(a), journal.RecoverCommand(a), journal.FsckCommand(a), journal.PruneCommand(a), journal.EraseCommand(a),
 		serve.Command(a), gatewayVerb, gateway.InitCommand(a), serve.TokenCommand(a), gateway.ConnectCommand(a), gateway.DisconnectCommand(a),
-		hook.Command(a), hook.DaemonCommand(a),
+		hook.Command(a), hook.DaemonCommand(a), console.Command(a),
 		tools.Command(a), secret.Command(a), policy.Command(a), doctor.Command(a), doctor.VersionCommand(a),
 	)
 	completion.Add(root, a)

@@ -45,7 +45,7 @@ func TestPolicyNew(t *testing.T) {
 	require.Contains(t, errs, "did you mean builtin:workspace?")
 	code, _, errs = says(t, "policy", "new")
 	require.Equal(t, 2, code)
-	require.Contains(t, errs, "builtin:askall, builtin:coding-agent, builtin:flow")
+	require.Contains(t, errs, "builtin:askall, builtin:coding-agent, builtin:commit-gate, builtin:flow")
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	code, _, errs = says(t, "policy", "new", "--from", "flow", filepath.Join(file, "below"))

@@ -76,11 +76,16 @@ func (s *rootChangeSet) want(ctx context.Context, w DesiredFile) error {
 		return err
 	}
 	if w.Type == "" {
-		return s.remove(ctx, w.Path, now)
+		_, err := s.remove(ctx, w.Path, now)
+		return err
 	}
 	if now.Type == disk.TypeDir && (w.Type != typeDir || w.Replaced) {
-		if err := s.clear(ctx, w.Path, w.Type == typeDir); err != nil {
+		left, err := s.clear(ctx, w.Path, w.Type == typeDir)
+		if err != nil {
 			return err
+		}
+		if left && w.Type != typeDir {
+			return invalid(w.Path, "a socket, a pipe or a device is in it, which could not be made again")
 		}
 	}
 	s.absent[w.Path] = w.Type == typeDir && now.Type != disk.TypeDir
@@ -169,26 +174,31 @@ func (s *rootChangeSet) touched(info disk.Info) bool {
 	return info.Type != 0 && !info.Ctime.IsZero() && !info.Ctime.Before(s.since)
 }
 
-// remove plans to remove a path and everything below it.
-func (s *rootChangeSet) remove(ctx context.Context, name string, now disk.Info) error {
+// remove plans to remove a path and everything below it. A socket, a pipe or a
+// device could not be made again, so it stays, with the folders above it. left
+// reports whether one does.
+func (s *rootChangeSet) remove(ctx context.Context, name string, now disk.Info) (left bool, err error) {
 	switch {
 	case now.Type == 0:
-		return nil
+		return false, nil
+	case now.Type == disk.TypeOther:
+		return true, nil
 	case now.Type == disk.TypeDir:
-		if err := s.clear(ctx, name, false); err != nil {
-			return err
+		if left, err = s.clear(ctx, name, false); left || err != nil {
+			return left, err
 		}
 	case s.touched(now):
-		return conflict(name, "it was changed while the program ran")
+		return false, conflict(name, "it was changed while the program ran")
 	}
-	return s.alter1(ctx, name, now, fileImage{})
+	return false, s.alter1(ctx, name, now, fileImage{})
 }
 
-// clear plans to remove the entries of a directory, except the desired ones.
-func (s *rootChangeSet) clear(ctx context.Context, dir string, keep bool) error {
+// clear plans to remove the entries of a directory, except the desired ones. left
+// is that of remove.
+func (s *rootChangeSet) clear(ctx context.Context, dir string, keep bool) (left bool, err error) {
 	found, err := s.site.entries(ctx, dir)
 	if err != nil {
-		return refused(err)
+		return false, refused(err)
 	}
 	for _, e := range found {
 		name := path.Join(dir, e.Name)
@@ -196,13 +206,15 @@ func (s *rootChangeSet) clear(ctx context.Context, dir string, keep bool) error 
 			continue
 		}
 		if _, err := s.resource(name); err != nil {
-			return err
+			return false, err
 		}
-		if err := s.remove(ctx, name, e); err != nil {
-			return err
+		stays, err := s.remove(ctx, name, e)
+		if err != nil {
+			return false, err
 		}
+		left = left || stays
 	}
-	return nil
+	return left, nil
 }
 
 // alter1 adds one edit and stores the content that it displaces.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/sparse"
+	"github.com/remit-dev/remit/internal/watch"
 )
 
 // fileImage is the target state of a file.
@@ -100,8 +102,13 @@ func (w *swap) draftFile(ctx context.Context, img fileImage) (disk.Info, error) 
 		return disk.Info{}, err
 	}
 	defer func() { _ = from.Close() }()
+	withdraw := func() {}
+	if img.hardLink == "" { // else its name can have been that of a link
+		withdraw = watch.Announce(path.Base(w.draft))
+	}
 	f, err := w.on().Create(w.draft, draftPerm)
 	if err != nil {
+		withdraw()
 		return disk.Info{}, err
 	}
 	defer func() { _ = f.Close() }()

@@ -108,6 +108,22 @@ func TestIndexFindsAll(t *testing.T) {
 			s.put("d/link", "new")
 			must(os.Remove(filepath.Join(s.dir, "d/link")))
 		}, []string{"f"}, false},
+		"by a link that moved and is gone": {nil, func(s *snapshotEnv) {
+			must(os.Link(filepath.Join(s.dir, "f"), filepath.Join(s.dir, "d/link")))
+			s.move("d/link", "x")
+			s.put("x", "new")
+			must(os.Remove(filepath.Join(s.dir, "x")))
+		}, []string{"f"}, false},
+		"by an older link that moved and is gone": {
+			func(s *snapshotEnv) {
+				must(os.Link(filepath.Join(s.dir, "f"), filepath.Join(s.dir, "d/link")))
+			},
+			func(s *snapshotEnv) {
+				s.move("d/link", "x")
+				s.put("x", "new")
+				must(os.Remove(filepath.Join(s.dir, "x")))
+			}, []string{"f", "d/link"}, false,
+		},
 		"by a name outside": {
 			func(s *snapshotEnv) { must(os.Link(filepath.Join(s.dir, "f"), filepath.Join(outside, "twin"))) },
 			func(*snapshotEnv) { must(os.WriteFile(filepath.Join(outside, "twin"), []byte("new"), 0o644)) },

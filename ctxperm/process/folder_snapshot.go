@@ -39,6 +39,10 @@ type SnapshotOptions struct {
 	// Late makes what changed since the last call on the folder a change of this
 	// call, whoever changed it. Without it, such changes belong to no call.
 	Late bool
+	// NoWait makes AuthorizeChanges deny changes about which the policy asks and
+	// no approver is there to ask. Without it, the call waits for an answer in
+	// the journal.
+	NoWait bool
 	// Progress is called now and then while files are copied.
 	Progress func(done, total int)
 }
@@ -157,6 +161,7 @@ type FolderSnapshot struct {
 	op       *callstate.Op
 	trees    []*folderCopy
 	recorded bool
+	noWait   bool
 	traces   *files.DetectedChanges
 }
 
@@ -232,7 +237,7 @@ func (k *Snapshotter) TakeWith(ctx context.Context, tc ctxperm.ToolContext, o Sn
 	if err != nil {
 		return nil, err
 	}
-	out := &FolderSnapshot{keep: k, call: call, op: op}
+	out := &FolderSnapshot{keep: k, call: call, op: op, noWait: o.NoWait}
 	if cfg := call.Config(); o.Join {
 		defer func() {
 			if err == nil && !cfg.Locks.Then(cfg.ID, out.left) {
@@ -397,12 +402,17 @@ func (h *FolderSnapshot) recordUntracked(ctx context.Context) error {
 
 // AuthorizeChanges authorizes all recorded changes, like a program's change
 // set. The changes have happened, so a denial reverts them with the call. It
-// waits for no approval.
+// waits for an approval as long as a running call does, but for
+// SnapshotOptions.NoWait.
 func (h *FolderSnapshot) AuthorizeChanges(ctx context.Context) error {
 	if h == nil || h.traces == nil {
 		return nil
 	}
-	err := fileInternals.Decide(context.WithoutCancel(ctx), h.traces, h.call)
+	ctx = context.WithoutCancel(ctx)
+	if h.noWait {
+		ctx = callstate.WithoutWait(ctx)
+	}
+	err := fileInternals.Decide(ctx, h.traces, h.call)
 	if err == nil || errors.Is(err, ctxperm.ErrDenied) {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 
@@ -28,10 +29,14 @@ func (h *runHandle) leftOut(dir, name string, all []sandbox.OverlayEntry) (out [
 		switch {
 		case w.Kind == sandbox.Other:
 			out = append(out, plainly(name, w.Name)+": a socket, a pipe or a device")
+		case w.Kind == sandbox.Deleted:
+			out = append(out, undeleted(root, name, w.Name)...)
 		case w.Name == ".":
 			out = append(out, ofRoot(root, name, w)...)
 		case w.Kind == sandbox.Link && onlyLater(root, w):
 			out = append(out, plainly(name, w.Name)+": the time of the symbolic link, which keeps the one that it has")
+		case w.Kind == sandbox.Folder && w.Replaced:
+			out = append(out, undeletedIn(root, name, w.Name)...)
 		case w.Links > 1 && !w.Same && h.alike(dir, root, w):
 			out = append(out, plainly(name, w.Name)+": the link: the file that is there is just like the one that it was to be another name of, and stays a file of its own")
 		case !privileged(w) || kept[w.Ino]:
@@ -39,6 +44,34 @@ func (h *runHandle) leftOut(dir, name string, all []sandbox.OverlayEntry) (out [
 			out = append(out, plainly(name, w.Name)+": its capabilities, which no program gives")
 		default:
 			out = append(out, plainly(name, w.Name)+": the setuid and setgid bits, which no program gives")
+		}
+	}
+	return out
+}
+
+// undeleted returns what stays of a deleted name: sockets, pipes and devices,
+// which could not be made again, and the folders above them.
+func undeleted(root disk.Root, name, deleted string) (out []string) {
+	switch is, err := root.Lstat(deleted); {
+	case err != nil:
+		return nil
+	case is.Type == disk.TypeOther:
+		return []string{plainly(name, deleted) + ": the deletion of a socket, a pipe or a device, which a revert could not make again"}
+	case is.Type != disk.TypeDir:
+		return nil
+	}
+	return undeletedIn(root, name, deleted)
+}
+
+// undeletedIn is undeleted for all entries of a folder.
+func undeletedIn(root disk.Root, name, dir string) (out []string) {
+	found, err := root.ReadDir(dir)
+	if err != nil { // the change set meets it too, and refuses
+		return nil
+	}
+	for _, e := range found {
+		if e.Type == disk.TypeOther || e.Type == disk.TypeDir {
+			out = append(out, undeleted(root, name, path.Join(dir, e.Name))...)
 		}
 	}
 	return out

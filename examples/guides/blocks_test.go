@@ -360,7 +360,8 @@ func TestGatewayConfigurations(t *testing.T) {
 	require.Len(t, configuration(t, take(t, "guides/gateway.md", "jsonc", 0)).Servers, 3)
 	require.Len(t, configuration(t, `{"mcpServers": {`+take(t, "guides/gateway-login.md", "jsonc", 0)+`}}`).Servers, 1)
 	require.Len(t, configuration(t, `{"mcpServers": {"build": {"command": "make"}}, "remit": {"servers": {`+take(t, "reference/gateway-config.md", "jsonc", 0)+`}}}`).Servers, 1)
-	server, entry, found := strings.Cut(take(t, "guides/gateway.md", "jsonc", 1), "// and under \"remit\", \"servers\":\n")
+	require.Len(t, configuration(t, `{"mcpServers": {"mail": {"command": "mail"}}, "remit": {"servers": {`+take(t, "guides/gateway.md", "jsonc", 1)+`}}}`).Servers[0].Tools["send"].Roles, 2)
+	server, entry, found := strings.Cut(take(t, "guides/gateway.md", "jsonc", 2), "// and under \"remit\", \"servers\":\n")
 	require.True(t, found)
 	require.Len(t, configuration(t, `{"mcpServers": {`+server+`}, "remit": {"servers": {`+entry+`}}}`).Servers, 1)
 	require.Len(t, configuration(t, `{"mcpServers": {"filesystem": {"command": "node"}}, `+take(t, "README.md", "jsonc", 0)+`}`).Servers, 1)
@@ -422,7 +423,7 @@ func TestGatewayInstall(t *testing.T) {
 	}
 	p := newPlace(t)
 	p.sh(0, replaced(t, text, "/home/me/servers", filepath.Join(p.home, "servers")))
-	server, _, _ := strings.Cut(take(t, "guides/gateway.md", "jsonc", 1), "// and under")
+	server, _, _ := strings.Cut(take(t, "guides/gateway.md", "jsonc", 2), "// and under")
 	c := configuration(t, `{"mcpServers": {`+replaced(t, server, "/home/me/servers", filepath.Join(p.home, "servers"))+`}}`)
 	require.FileExists(t, c.Servers[0].Args[0])
 }

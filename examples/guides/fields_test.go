@@ -62,6 +62,13 @@ var fieldValues = map[string]string{
 	"txn.calls": `{"txn":{"calls":20}}`,
 	"txn.depth": `{"txn":{"depth":3}}`,
 
+	"txn.effects":         commits(`"effects":[{"kind":"call","class":"pivot","coverage":"declared","tool":"mail","call":"c_1","unknown":false,"resource":{"kind":"https","text":"https://mail.example/","host":"mail.example"}}]`),
+	"txn.effects_cut":     commits(`"effects_cut":true`),
+	"txn.totals":          commits(`"totals":{"effects":21,"reversible":11,"compensable":0,"deferrable":0,"pivot":0,"unknown":0,"held":0}`),
+	"txn.totals.held":     commits(`"totals":{"effects":1,"reversible":0,"compensable":0,"deferrable":1,"pivot":0,"unknown":0,"held":1}`),
+	"txn.totals.unknown":  commits(`"totals":{"effects":1,"reversible":0,"compensable":0,"deferrable":0,"pivot":1,"unknown":1,"held":0}`),
+	"txn.effects.unknown": commits(`"effects":[{"kind":"call","class":"pivot","coverage":"declared","tool":"x","call":"c_1","unknown":true,"resource":{"kind":"tool","text":"tool://x","name":"x"}}]`),
+
 	"tool.name":        `{"tool":{"name":"shell_run"}}`,
 	"tool.version":     `{"tool":{"version":"0.3"}}`,
 	"tool.tags":        `{"tool":{"tags":["experimental"]}}`,
@@ -84,6 +91,9 @@ var fieldValues = map[string]string{
 	"call.declared":                `{"call":{"declared":false}}`,
 	"call.batch.index":             `{"call":{"batch":{"index":8,"count":9}}}`,
 	"call.batch.count":             `{"call":{"batch":{"count":17}}}`,
+	"call.values":                  `{"call":{"values":[{"pointer":"/to","role":"authority","origins":[],"short":false}]}}`,
+	"call.values.identifiers":      `{"call":{"values":[{"pointer":"/body","role":"content","origins":[],"short":false,"identifiers":[{"kind":"url","text":"https://evil.example/","origins":["untrusted"]}]}]}}`,
+	"call.values_cut":              `{"call":{"values_cut":true}}`,
 	"call.urls":                    `{"call":{"urls":[{"url":"https://evil.example/a","user_provided":true}]}}`,
 	"call.urls.user_provided":      `{"call":{"urls":[{"url":"https://a.example/","user_provided":false}]}}`,
 	"call.prompt.client":           `{"call":{"prompt":{"client":"unknown-agent","id":"p-1","text":""}}}`,
@@ -182,6 +192,11 @@ func with(doc, patch any) any {
 	return out
 }
 
+// commits returns a patch for a request about a commit, which has no call.
+func commits(facts string) string {
+	return `{"purpose":"commit","txn":{` + facts + `}}`
+}
+
 // document returns an ordinary input with a patch.
 func document(t *testing.T, patch string) string {
 	t.Helper()
@@ -193,7 +208,7 @@ func document(t *testing.T, patch string) string {
 	return string(text)
 }
 
-var ruleName = regexp.MustCompile(`(?m)^(deny|ensure|hide) contains "([^"]+)" if`) // the set and the name
+var ruleName = regexp.MustCompile(`(?m)^(deny|ensure|hide|ask_commit|deny_commit) contains "([^"]+)" if`) // the set and the name
 
 // TestPolicyFields checks that each field of the schema has a rule in the
 // guide, and that each rule holds for its value and not for another one: with
@@ -275,6 +290,12 @@ func texts(of any) (all []string) {
 func reads(rule, field string) bool {
 	if strings.HasPrefix(field, "changes.resource.") {
 		return rule == "changes.resource"
+	}
+	// One rule reads all members of a value, of an identifier, of an effect, of the totals.
+	for _, whole := range []string{"call.values.identifiers", "call.values", "txn.effects", "txn.totals"} {
+		if strings.HasPrefix(field, whole+".") {
+			return rule == whole
+		}
 	}
 	return rule == field
 }

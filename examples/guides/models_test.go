@@ -279,11 +279,11 @@ func policy() (*rego.Engine, error) {
 
 func startWithURLs(ctx context.Context, rt *agent.Runtime, who perm.Principal, prompt, nextPrompt string) (*agent.Session, error) {
 	// guide: guides/data-flow.md
-	s, err := rt.Session(ctx, who, agent.UserURLs(prompt)) // all URLs in the text of the user
+	s, err := rt.Session(ctx, who, agent.Heard(prompt)) // all URLs in the text of the user
 	if err != nil {
 		return nil, err
 	}
-	err = s.AddUserURLs(ctx, nextPrompt) // and in later texts; remit run --user-text TEXT
+	err = s.Heard(ctx, nextPrompt) // and in later texts; remit run --user-text TEXT
 	// end of guide
 	return s, err
 }

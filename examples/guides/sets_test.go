@@ -117,6 +117,7 @@ func TestPacks(t *testing.T) {
 	const (
 		write  = `{"session":{"labels":[]}}`
 		page   = `{"tool":{"name":"http_get","destination":"third_party","can_revert":false},"call":{"effect_class":"pivot"},"access":{"action":"connect","user_provided":false,"method":"GET","resource":{"kind":"https","text":"https://a.example/x","root":null,"path":"/x","segments":null,"name":null,"ext":null,"scheme":"https","host":"a.example","port":443}}}`
+		chosen = `{"session":{"labels":["untrusted"]},"call":{"values":[{"pointer":"/path","role":"authority","origins":["untrusted"],"short":false}]}}`
 		leaves = `{"session":{"labels":["private","untrusted"]},"tool":{"name":"http_post","destination":"model_chosen","can_revert":false},"call":{"effect_class":"pivot"},"access":{"action":"connect","method":"POST","user_provided":true,"resource":{"kind":"https","text":"https://a.example/x","root":null,"path":"/x","segments":null,"name":null,"ext":null,"scheme":"https","host":"a.example","port":443}}}`
 	)
 	for _, tt := range []struct {
@@ -132,6 +133,8 @@ func TestPacks(t *testing.T) {
 		{[]string{"coding-agent"}, `{"tool":{"name":"client_write"}}`, perm.Allow},
 		{[]string{"workspace", "user_provided"}, page, perm.Deny},
 		{[]string{"coding-agent"}, `{"tool":{"name":"client_write"}}`, perm.Allow},
+		{[]string{"workspace", "provenance"}, chosen, perm.Ask},
+		{[]string{"workspace", "commit-gate"}, chosen, perm.Allow},
 	} {
 		doc := document(t, tt.patch)
 		var request perm.Request
@@ -164,7 +167,7 @@ func TestPacks(t *testing.T) {
 // TestExtendPack checks that a file beside the pack of coding agents adds
 // elements to its sets.
 func TestExtendPack(t *testing.T) {
-	own := fstest.MapFS{"own.rego": {Data: []byte(take(t, "reference/policy.md", "rego", 9))}}
+	own := fstest.MapFS{"own.rego": {Data: []byte(take(t, "reference/policy.md", "rego", 10))}}
 	page := `{"tool":{"name":"client_fetch"},"call":{"args":{"url":"https://wiki.example.com/a"}},"access":{"action":"connect","method":"GET","resource":{"kind":"https","text":"https://wiki.example.com/a","root":null,"path":"/a","segments":null,"name":null,"ext":null,"scheme":"https","host":"wiki.example.com","port":443}}}`
 	var request perm.Request
 	require.NoError(t, json.Unmarshal([]byte(document(t, page)), &request))

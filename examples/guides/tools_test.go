@@ -21,6 +21,7 @@ import (
 	"github.com/remit-dev/remit/ctxperm/secrets"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/compose"
@@ -135,6 +136,36 @@ func TestDefine(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(workspace, "a.txt"))
 	require.NoError(t, err)
 	require.Equal(t, "hi", string(data))
+
+	require.NoError(t, os.WriteFile("tools/mail.json", []byte(take(t, "guides/define.md", "json", 2)), 0o600))
+	tools, err = define.Load(os.DirFS("tools"), map[string]define.Implementation{"example/note": {Execute: note, Confinement: tool.Handles}, "example/mail": {Execute: send}})
+	require.NoError(t, err)
+	require.Equal(t, provenance.Roles{"/to/*": provenance.Authority, "/body": provenance.Payload}, tools[0].Spec().Roles)
+	require.Equal(t, map[string]provenance.Trust{"/id": provenance.Trusted}, tools[0].Spec().OutputContent.Fields)
+}
+
+type receipt struct {
+	ID string `json:"id"`
+}
+
+// guide: guides/data-flow.md
+type mail struct {
+	To   []string `json:"to"` // no role means authority
+	Body string   `json:"body" role:"content"`
+}
+
+func mailTool(send func(context.Context, ctxperm.ToolContext, mail) (receipt, error)) (tool.Tool, error) {
+	return tool.CreateTyped("mail_send", "Send a mail.", nil, send, func(s *tool.Spec) {
+		s.OutputContent = &provenance.Content{Fields: map[string]provenance.Trust{"/id": provenance.Trusted}}
+	})
+}
+
+// end of guide
+
+func TestMailTool(t *testing.T) {
+	made, err := mailTool(func(context.Context, ctxperm.ToolContext, mail) (receipt, error) { return receipt{}, nil })
+	require.NoError(t, err)
+	require.Equal(t, provenance.Roles{"/body": provenance.Payload}, made.Spec().Roles)
 }
 
 func TestDefineLive(t *testing.T) {

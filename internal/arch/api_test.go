@@ -27,7 +27,6 @@ var keptNames = map[string]string{
 	"perm/rego.ErrInput":        "an engine in front of the rules sends a valid request",
 	"perm/rego.ErrSteps":        "an operator raises Options.Steps",
 	"perm/rego.RuleMatched":     "a value of RuleTrace.Outcome, next to the others",
-	"revert.ErrInFlight":        "a caller recovers first",
 }
 
 // mention is one use of a name: by the package that declares it, or "" for a method.

@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"examples/..."},
 	{"cmd/..."},
 	{ // the families of verbs: none imports another
-		"cmd/remit/internal/approve", "cmd/remit/internal/completion", "cmd/remit/internal/doctor", "cmd/remit/internal/execute", "cmd/remit/internal/gateway", "cmd/remit/internal/hook", "cmd/remit/internal/journal",
+		"cmd/remit/internal/approve", "cmd/remit/internal/completion", "cmd/remit/internal/console", "cmd/remit/internal/doctor", "cmd/remit/internal/execute", "cmd/remit/internal/gateway", "cmd/remit/internal/hook", "cmd/remit/internal/journal",
 		"cmd/remit/internal/policy", "cmd/remit/internal/script", "cmd/remit/internal/secret", "cmd/remit/internal/serve", "cmd/remit/internal/tools",
 	},
 	{"cmd/remit/internal/startup"},
@@ -38,6 +38,7 @@ var layers = [][]string{
 	{"console", "hooks", "mcp"},
 	{"agent/..."},
 	{"agent"},
+	{"internal/callview"}, // what people see of recorded calls
 	{"internal/pipeline"},
 	{"tool/..."},
 	{"tool"},
@@ -74,7 +75,10 @@ var siblings = [][2]string{
 	{"internal/hookclient/netclient", "internal/hookclient"},
 	{"internal/sandbox/first", "internal/shim"},
 	{"internal/version/first", "internal/version"},
+	{"internal/origin", "internal/canon"},
+	{"internal/origin", "internal/urlscan"},
 	{"internal/schema", "internal/canon"},
+	{"internal/schema", "internal/pointer"},
 	{"internal/schema", "internal/suggest"},
 	{"internal/jsonfile", "internal/canon"},
 	{"internal/jsonfile", "internal/suggest"},

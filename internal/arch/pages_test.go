@@ -20,7 +20,7 @@ var maxWords = map[string]int{
 	"docs/guides/policies.md": 1500, "docs/guides/policy-recipes.md": 1500, "docs/guides/approval.md": 800, "docs/guides/undo.md": 1000, "docs/guides/recover.md": 800,
 	"docs/guides/gateway.md": 1200, "docs/guides/gateway-login.md": 700, "docs/guides/connect.md": 700, "docs/guides/coding-agents.md": 700, "docs/guides/serve.md": 800,
 	"docs/guides/embed-mcp.md": 600, "docs/guides/define.md": 600, "docs/guides/settings.md": 600, "docs/guides/compose.md": 600,
-	"docs/guides/state.md": 600, "docs/guides/feedback.md": 600, "docs/guides/program.md": 700, "docs/guides/exec.md": 500, "docs/guides/database.md": 800,
+	"docs/guides/state.md": 600, "docs/guides/feedback.md": 600, "docs/guides/program.md": 700, "docs/guides/exec.md": 500, "docs/guides/console.md": 700, "docs/guides/database.md": 800,
 	"docs/guides/http.md": 600, "docs/guides/secrets.md": 600, "docs/guides/filters.md": 700, "docs/guides/visibility.md": 800,
 	"docs/guides/loop.md": 700, "docs/guides/wire.md": 700, "docs/guides/frameworks.md": 700, "docs/guides/handle.md": 500,
 	"docs/guides/journal.md": 500, "docs/guides/engine.md": 500, "docs/guides/grade.md": 700, "docs/guides/revert-tool.md": 700, "docs/guides/seed.md": 300,

@@ -151,6 +151,22 @@ func (c *Call) AuthorizeChanges(ctx context.Context, accesses []perm.ResourceAcc
 	})
 }
 
+// noWaitKey is the key of WithoutWait in a context.
+type noWaitKey struct{}
+
+// WithoutWait returns a context in which a running call does not wait for an
+// answer in the journal: its client waits for the call meanwhile, and cannot
+// show the request.
+func WithoutWait(ctx context.Context) context.Context {
+	return context.WithValue(ctx, noWaitKey{}, true)
+}
+
+// CannotWait reports whether a context is one of WithoutWait.
+func CannotWait(ctx context.Context) bool {
+	no, _ := ctx.Value(noWaitKey{}).(bool)
+	return no
+}
+
 // approveInside requests approvals for one goroutine of the call at a time. An
 // approver answers one request at a time, and its answer can also cover the
 // next.

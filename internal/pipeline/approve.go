@@ -354,9 +354,14 @@ func (l *Pipeline) processChains(p permitted) (all []json.RawMessage) {
 	if p.resume != nil && p.resume.Asked != nil {
 		all = slices.Clone(p.resume.Asked.Processes)
 	}
-	own, err := canon.Canonicalize(l.p.ProcessChain, canon.DefaultLimits()) // the recorded ones are canonical
+	return addProcess(all, l.p.ProcessChain)
+}
+
+// addProcess adds a process, unless it is nil or among them.
+func addProcess(all []json.RawMessage, process json.RawMessage) []json.RawMessage {
+	own, err := canon.Canonicalize(process, canon.DefaultLimits()) // the recorded ones are canonical
 	same := func(known json.RawMessage) bool { return bytes.Equal(known, own) }
-	if l.p.ProcessChain == nil || err != nil || slices.ContainsFunc(all, same) {
+	if process == nil || err != nil || slices.ContainsFunc(all, same) {
 		return all
 	}
 	return append(all[:min(len(all), maxProcessChains-1)], own)

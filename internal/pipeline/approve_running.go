@@ -87,7 +87,8 @@ func approvedOf(approval *record.Approval, accesses []perm.ResourceAccess) *reco
 // inside requests an approval of accesses that a running call requests. If an
 // approver is available, it answers now. Otherwise a call without effect ends
 // as pending and runs again after the approval. A call that can have had an
-// effect waits until the answer is on the journal.
+// effect waits until the answer is on the journal. If it cannot wait, it is
+// denied.
 func (l *Pipeline) inside(ctx context.Context, live *callstate.Call, p permitted, asked []perm.ResourceAccess) (*record.Approval, error) {
 	p.before = l.approvals(p, live.Approved())
 	ask := l.question(p.admitted, asked, p.decision)
@@ -108,6 +109,10 @@ func (l *Pipeline) inside(ctx context.Context, live *callstate.Call, p permitted
 	}
 	if live.Suspend(ctx, &approvalPendingError{permitted: p, asked: asked}) {
 		return nil, live.Waits()
+	}
+	if callstate.CannotWait(ctx) {
+		why := "a person must approve it, and the call cannot wait for that: " + reasonText(p.decision)
+		return nil, &callstate.DeniedError{Access: asked[0], Stage: "approver", Decision: p.decision, Why: why, Unanswered: true}
 	}
 	return l.waitFor(ctx, live, p, ask)
 }

@@ -18,12 +18,18 @@ type moment struct {
 
 	urls     []perm.URLFacts // nil: the policy does not read them
 	provided map[string]bool // by resource of a connect: whether the user named a URL that leads there
+
+	values    []perm.ValueFacts // nil: the policy does not read them
+	valuesCut bool
 }
 
 // note keeps what is looked up only while the policy decides.
 func (m *moment) note(req perm.Request) {
 	if m.urls == nil {
 		m.urls = req.Call.URLs
+	}
+	if m.values == nil {
+		m.values, m.valuesCut = req.Call.Values, req.Call.ValuesCut
 	}
 	if given := req.Access.UserProvided; given != nil {
 		if m.provided == nil {
@@ -52,6 +58,17 @@ func (l *Pipeline) now() *moment {
 	return &moment{time: l.p.Host.Now(), txn: l.p.Facts.Txn(), labels: labels, requires: requires}
 }
 
+// nowFor returns what a decision about a call sees that is not about its start.
+// The origins of its values are those of the start, because the call itself has
+// been told the values since.
+func (l *Pipeline) nowFor(a admitted) *moment {
+	m := l.now()
+	if a.seen != nil {
+		m.values, m.valuesCut = a.seen.values, a.seen.valuesCut
+	}
+	return m
+}
+
 // look completes what the decision before the call sees.
 func (a *admitted) look(l *Pipeline) {
 	if a.seen == nil { // the call was counted when it was held
@@ -73,8 +90,8 @@ func (a *admitted) facts() *record.Facts {
 	if a.batch.Count > 1 {
 		f.BatchIndex, f.BatchCount = a.batch.Index, a.batch.Count
 	}
-	// Scripts and URLs repeat the input, so they must not say what that hides.
-	if a.script == nil && a.seen.urls == nil || !bytes.Equal(a.redaction.shownInput(), a.input) {
+	// These repeat the input, so they must not say what that hides.
+	if a.script == nil && a.seen.urls == nil && a.seen.values == nil || !bytes.Equal(a.redaction.shownInput(), a.input) {
 		return f
 	}
 	if a.script != nil {
@@ -82,6 +99,9 @@ func (a *admitted) facts() *record.Facts {
 	}
 	if f.Provided = a.seen.provided; a.seen.urls != nil {
 		f.URLs, _ = canon.Marshal(a.seen.urls)
+	}
+	if f.ValuesCut = a.seen.valuesCut; a.seen.values != nil {
+		f.Values, _ = canon.Marshal(a.seen.values)
 	}
 	return f
 }

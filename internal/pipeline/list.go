@@ -106,6 +106,6 @@ func (l *Pipeline) hides(ctx context.Context, a admitted, access perm.ResourceAc
 		return true, err
 	}
 	req.Purpose = perm.PurposeList
-	d, err := l.ask(ctx, &req)
+	d, err := l.ask(ctx, tool.Tool{}, &req)
 	return len(d.Details().HideReasons) > 0, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/tool"
 )
 
 // MayRevert returns an error if the policy does not let the principal revert a
@@ -103,7 +104,7 @@ func (l *Pipeline) decideRevert(ctx context.Context, a admitted, c revert.Call, 
 	if a.tool.IsZero() {
 		facts.Version, facts.Digest, facts.Risk = c.Tool.Version, c.Tool.Digest, perm.RiskUndeclared
 	}
-	return l.ask(ctx, &perm.Request{
+	return l.ask(ctx, tool.Tool{}, &perm.Request{
 		Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: a.seen.txn, Tool: facts,
 		Call: perm.CallFacts{
 			ID: a.id, Args: json.RawMessage(slices.Clone(a.input)), EffectClass: string(a.class), Declared: c.Started.Declared,

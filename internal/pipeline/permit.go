@@ -147,7 +147,7 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 	if err := l.p.Host.Point(ctx, "tool.decide"); err != nil {
 		return deny("policy", perm.Decision{}, "the decision was interrupted: "+err.Error())
 	}
-	d, err := l.ask(ctx, &req)
+	d, err := l.ask(ctx, a.tool, &req)
 	if a.seen != nil && !dynamic {
 		a.seen.note(req)
 	}
@@ -180,14 +180,17 @@ func (l *Pipeline) decideOne(ctx context.Context, a admitted, access perm.Resour
 }
 
 // ask evaluates the policy for one request, and adds to it what the policy reads
-// of URLs. A panic of the engine is an error.
-func (l *Pipeline) ask(ctx context.Context, req *perm.Request) (d perm.Decision, err error) {
+// of URLs and values. A panic of the engine is an error.
+func (l *Pipeline) ask(ctx context.Context, t tool.Tool, req *perm.Request) (d perm.Decision, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d, err = perm.Decision{}, fmt.Errorf("the engine panicked (%T)", p)
 		}
 	}()
 	if err = l.addUserURLs(ctx, req); err != nil {
+		return perm.Decision{}, err
+	}
+	if err = l.addValues(ctx, t, req); err != nil {
 		return perm.Decision{}, err
 	}
 	return l.engine().Decide(ctx, *req)
@@ -239,7 +242,7 @@ func (l *Pipeline) resolve(access perm.ResourceAccess) *resolvedAccess {
 // says that it reads only shares the memory of the call; others get copies.
 func (l *Pipeline) requestFor(a admitted, access perm.ResourceAccess, facts perm.ResourceFacts, dynamic bool) perm.Request {
 	if dynamic || a.seen == nil {
-		a.seen = l.now()
+		a.seen = l.nowFor(a)
 	}
 	purpose := perm.PurposeRun
 	facts.Argv = access.Argv.List()
@@ -261,6 +264,7 @@ func (l *Pipeline) requestFor(a admitted, access perm.ResourceAccess, facts perm
 		Call: perm.CallFacts{
 			ID: a.id, Args: args,
 			EffectClass: string(a.class), Declared: s.EffectClass != "", Batch: batch, Script: a.script, Prompt: l.prompt(),
+			Values: a.seen.values, ValuesCut: a.seen.valuesCut,
 		},
 		Access:  perm.AccessFacts{Action: access.Action, Resource: facts, Method: access.Method, Dynamic: dynamic, Git: a.git[access.Resource]},
 		Purpose: purpose, Changes: a.program, Time: a.seen.time,

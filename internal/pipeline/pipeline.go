@@ -111,6 +111,12 @@ type CounterStore interface {
 	// Given returns a function that reports whether the session was given a
 	// canonical URL or, with resource set, a resource.
 	UserProvided(ctx context.Context) (has func(text string, resource bool) bool, err error)
+	// Note begins to note a result that will be recorded, beside the caller. The
+	// caller waits for the end of that.
+	Note(call string, t tool.Tool, output []byte) (wait func())
+	// Values returns where the values of the arguments of a call come from. cut
+	// says that there are more.
+	Values(ctx context.Context, t tool.Tool, args json.RawMessage) (facts []perm.ValueFacts, cut bool, err error)
 }
 
 // Reservation is what Reserve found.

@@ -325,7 +325,7 @@ func (l *Pipeline) redactRemaining(ctx context.Context, a admitted, rest []perm.
 			a.redaction.addAll()
 			return
 		}
-		d, err := l.ask(ctx, &req)
+		d, err := l.ask(ctx, a.tool, &req)
 		if err != nil {
 			a.redaction.addAll()
 			return

@@ -34,7 +34,9 @@ func (l *Pipeline) settle(ctx context.Context, e delivered) (settled, *tool.Outc
 	}
 	if err == nil {
 		w.Records = append(w.Records, revert.CallRecord{Call: e.id, Body: done})
+		noted := l.p.Facts.Note(e.id, e.tool, s.shown)
 		err = l.p.Recorder.Write(ctx, w)
+		noted()
 	}
 	if err != nil {
 		l.journalFailed.Store(true)

@@ -122,14 +122,14 @@ func (l *Pipeline) postconditions(ctx context.Context, s settled) (asked bool, b
 		return true, "the policy's postconditions could not be looked at: " + err.Error()
 	}
 	ended := s.admitted
-	ended.seen = nil // the decision is about the session as it is now
+	ended.seen = l.nowFor(s.admitted) // the decision is about the session as it is now
 	for _, access := range accesses {
 		req, err := l.request(ended, access, false)
 		if err != nil {
 			return true, err.Error()
 		}
 		req.Purpose, req.Output, req.Changes = perm.PurposeVerify, output, changes
-		d, err := l.ask(ctx, &req)
+		d, err := l.ask(ctx, s.tool, &req)
 		if err != nil {
 			return true, "the policy's postconditions could not be looked at: " + err.Error()
 		}

@@ -26,6 +26,7 @@ type part struct {
 	restItems  *part
 	types      []string
 	refuses    bool   // accepts nothing
+	open       bool   // says that it accepts members that it does not declare
 	preset     *any   // the default; nil: none
 	location   string // URL of the subschema, as the validator's errors name it
 }
@@ -152,7 +153,7 @@ func (g *graph) inside(p *part, s *jsonschema.Schema) {
 	}
 	switch additional := s.AdditionalProperties.(type) {
 	case bool:
-		if !additional {
+		if p.open = additional; !additional {
 			p.additional = &part{refuses: true}
 		}
 	case *jsonschema.Schema:

@@ -9,6 +9,7 @@ import (
 	jsontype "github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/pointer"
 )
 
 // tags applies the tags of fields: `enum:"a,b"` lists the valid values, for an
@@ -113,6 +114,51 @@ func (d *deriver) optional(field reflect.StructField, s *jsontype.Schema, name, 
 	s.Required = slices.DeleteFunc(slices.Clone(s.Required), func(o string) bool { return o == name })
 	if required {
 		s.Required = append(s.Required, name)
+	}
+	return nil
+}
+
+// Tagged returns the values of a tag of a type's fields, by JSON pointer of
+// their members. * stands for each element or member of a list or a map.
+func Tagged(t reflect.Type, tag string) (map[string]string, error) {
+	d := deriver{known: knownTypes(), busy: map[reflect.Type]bool{}}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if err := d.check(t, t.String()); err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	return all, d.tagged(t, tag, "", t.String(), all)
+}
+
+func (d *deriver) tagged(t reflect.Type, tag, at, where string, all map[string]string) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch k := t.Kind(); {
+	case d.known[t] != nil:
+		return nil
+	case k == reflect.Slice, k == reflect.Array, k == reflect.Map:
+		return d.tagged(t.Elem(), tag, at+"/*", where+"[]", all)
+	case k != reflect.Struct:
+		return nil
+	}
+	for _, field := range reflect.VisibleFields(t) {
+		name, used, err := d.field(field, where)
+		if err != nil {
+			return err
+		}
+		if !used {
+			continue
+		}
+		below := pointer.Join(at, name)
+		if value, is := field.Tag.Lookup(tag); is {
+			all[below] = value
+		}
+		if err := d.tagged(field.Type, tag, below, where+"."+field.Name, all); err != nil {
+			return err
+		}
 	}
 	return nil
 }

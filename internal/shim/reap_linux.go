@@ -43,7 +43,8 @@ func killRest() (left int) {
 			killBelow() // without its own namespace, -1 would be the whole machine
 		}
 		for flags := 0; ; flags = syscall.WNOHANG { // a killed process can leave children: these are killed next
-			got, err := syscall.Wait4(-1, nil, flags, nil)
+			var status syscall.WaitStatus
+			got, err := syscall.Wait4(-1, &status, flags, nil)
 			if errors.Is(err, syscall.EINTR) {
 				continue
 			}
@@ -53,7 +54,9 @@ func killRest() (left int) {
 			if got == 0 {
 				break
 			}
-			left++
+			if status.Signaled() && status.Signal() == syscall.SIGKILL { // else it ended by itself meanwhile
+				left++
+			}
 		}
 	}
 }

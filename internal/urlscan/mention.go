@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 )
 
@@ -59,7 +60,7 @@ func entire(argument string) (m Match, whole bool) {
 		at = -1 // a word and a text
 	}
 	if at != 0 {
-		return Match{Text: clipped(text)}, slashed(text) || hosted(text) && !mailbox(text)
+		return Match{Text: clipped(text)}, slashed(text) || hosted(text) && !mailbox(text) && !isTime(text)
 	}
 	if url, ok := Other(text); ok {
 		return Match{Text: clipped(url), Forms: []string{url}}, true
@@ -74,7 +75,7 @@ func bareIn(text string) (all []Match) {
 	for word := range strings.FieldsFuncSeq(text, ends) {
 		word = closed(strings.TrimLeft(word, `([{'=,;`))
 		bare := strings.TrimLeft(word, `/\`)
-		if !hosted(bare) {
+		if !hosted(bare) || isTime(bare) {
 			continue
 		}
 		behind := strings.ContainsAny(bare, "/?#:\\") && !strings.HasPrefix(word, "/")
@@ -83,6 +84,17 @@ func bareIn(text string) (all []Match) {
 		}
 	}
 	return all
+}
+
+// isTime reports whether a text is a time with its date, which has the colon of a
+// host and its port. No host outside of a local network has such a name.
+func isTime(text string) bool {
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339} {
+		if _, err := time.Parse(layout, text); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // slashed reports whether a text begins like a URL without its scheme: two

@@ -58,7 +58,7 @@ func TestMentionsOfHosts(t *testing.T) {
 	for _, argument := range []string{
 		"", " ", "hello", "main.go", "src/main.go", "a/b.c", "gpt-4.1", "1.5", "v1.2.3", "12:30", "a:b", "nginx:latest", "image:latest", "ann@evil.com", "to ann@evil.com now",
 		"Done.It works", "see readme.md for more", "// a comment", "a // b", "/usr/bin/x", "/", "//", `\\`, "..", "C: x", "news:item", "secret://github", "file://workspace/a.txt", "db://main/t", "tool://x", "mcp://s/t",
-		"no scheme: here", "http: is a scheme", "a.b.c", "x.internal", "{\"a\":1}",
+		"2026-12-11T10:00", "from 2026-12-11T10:00:05Z on", "no scheme: here", "http: is a scheme", "a.b.c", "x.internal", "{\"a\":1}",
 	} {
 		require.Empty(t, urlscan.Find(argument), argument)
 	}

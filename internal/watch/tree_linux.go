@@ -50,6 +50,8 @@ type Tree struct {
 	blind  map[string]bool // directories that this user may not list
 	born   map[string]bool // names that came since the queue was empty
 	leaves uint32          // cookie of a name in born that was moved; 0: none
+	passes uint32          // cookie of another name that was moved, whose file is known; 0: none
+	doubt  int             // how many answers of Drain are left until a walk has seen all files
 	links  map[uint64]bool
 	unsure bool
 	moved  bool // a directory was moved: names in opened may be old
@@ -97,6 +99,8 @@ func New(dir string) (*Tree, error) {
 	}
 	t.opened = openedIn(dir)
 	clear(t.names)
+	t.doubt = 1 // the caller walks after this
+	announced.watching(1)
 	go t.follow()
 	return t, nil
 }
@@ -109,6 +113,7 @@ func (t *Tree) Close() {
 	t.stale("the watch was closed")
 	t.mu.Unlock()
 	if first { // without the lock: it waits for follow to look once more
+		announced.watching(-1)
 		_ = t.file.Close()
 	}
 }
@@ -142,6 +147,9 @@ func (t *Tree) Drain(d *Dirty) error {
 	clear(t.names)
 	for ino := range t.links {
 		d.Links[ino] = true
+	}
+	if t.doubt = max(0, t.doubt-1); t.unsure {
+		t.doubt = 2 // the caller walks after this answer, so until the next one
 	}
 	d.Unsure = d.Unsure || t.unsure
 	t.unsure = false
@@ -189,7 +197,7 @@ func (t *Tree) read() (any bool) {
 			continue
 		case errors.Is(err, unix.EAGAIN):
 			t.unsure = t.unsure || t.leaves != 0
-			t.leaves = 0
+			t.leaves, t.passes = 0, 0
 			clear(t.born)
 			return any
 		case err != nil || n < unix.SizeofInotifyEvent:
@@ -267,23 +275,29 @@ func (t *Tree) changed(name string) {
 
 // another finds out whether a new name is one of a file with several names. A
 // look at the name tells only if it did not go or come again since: all events
-// until then are read before the queue is empty.
+// until then are read before the queue is empty. Two kinds of names need no look:
+// one to which a file moved from a name that was there before, whose other names
+// are known, and one that this process announced.
 func (t *Tree) another(name string, bits, cookie uint32) {
 	const comes, goes = unix.IN_CREATE | unix.IN_MOVED_TO, unix.IN_DELETE | unix.IN_MOVED_FROM
 	if bits&(comes|goes) == 0 {
 		return
 	}
 	t.unsure = t.unsure || t.leaves != 0 && (bits&unix.IN_MOVED_TO == 0 || cookie != t.leaves)
-	t.leaves = 0
+	known := bits&unix.IN_MOVED_TO != 0 && t.passes != 0 && cookie == t.passes || bits&unix.IN_CREATE != 0 && announced.take(path.Base(name))
+	t.leaves, t.passes = 0, 0
 	switch {
 	case !t.born[name]:
+		if bits&unix.IN_MOVED_FROM != 0 && t.doubt == 0 && !t.unsure {
+			t.passes = cookie
+		}
 	case bits&unix.IN_MOVED_FROM != 0:
 		t.leaves = cookie // where it goes tells
 	default:
 		t.unsure = true
 	}
 	delete(t.born, name)
-	if bits&comes == 0 {
+	if bits&comes == 0 || known {
 		return
 	}
 	t.born[name] = true

@@ -29,6 +29,10 @@ func TestAnEntryThatDoesNotFit(t *testing.T) {
 		`{"set": {"before": {"tool": "got", "args": {"key": "x"}}}}`:                                                                `"before": there is no tool "got" of the server; did you mean "get"?`,
 		`{"set": {"verify": {"tool": "gett", "args": {}, "applied": "/x"}}}`:                                                        `"verify": there is no tool "gett" of the server`,
 		`{"set": {"verify": {"tool": "get", "args": {"key": "x", "value": ""}, "applied": "/x", "equals": {"$from": "/input/x"}}}}`: `"verify": /input/x: there is no argument "x" of tool set`,
+
+		`{"set": {"roles": {"/kex": "content"}}}`:                   `"roles": /kex: "kex" is not known, did you mean "key"? known: "key", "value"`,
+		`{"set": {"roles": {"/key/*": "content"}}}`:                 `"roles": /key/*: "*" is not known`,
+		`{"set": {"draft": true, "trustedFields": ["/keys/*/id"]}}`: `"trustedFields": /keys/*/id: "keys" is not known, did you mean "key"?`,
 	} {
 		t.Run(known, func(t *testing.T) {
 			h := newGatewaySetup(t)

@@ -28,8 +28,8 @@ func TestDrafts(t *testing.T) {
 		require.Equal(t, "s", d.Server)
 		said[d.Tool] = string(d.Entry)
 	}
-	require.Equal(t, `{"draft":true,"effectClass":"pure"}`, said["get"])
-	require.Equal(t, `{"draft":true,"effectClass":"pivot","destination":"none","idempotent":true}`, said["set"])
+	require.Equal(t, `{"draft":true,"effectClass":"pure","roles":{"/key":"authority"}}`, said["get"])
+	require.Equal(t, `{"draft":true,"effectClass":"pivot","destination":"none","idempotent":true,"roles":{"/key":"authority"}}`, said["set"])
 	require.Equal(t, `{"draft":true,"effectClass":"pivot"}`, said["hang"], "it says nothing of itself, and a person is asked")
 	require.NotContains(t, said, "die")
 
@@ -64,8 +64,8 @@ func TestDraftsThatKeep(t *testing.T) {
 	for _, d := range drafts {
 		said[d.Tool] = string(d.Entry)
 	}
-	require.Equal(t, `{"draft":true,"effectClass":"pure","undo":{"snapshot":["file://workspace/**"]}}`, said["get"], "its word does not keep it from writing")
-	require.Equal(t, `{"draft":true,"effectClass":"pivot","destination":"none","idempotent":true,"undo":{"snapshot":["file://workspace/**"]}}`, said["set"])
+	require.Equal(t, `{"draft":true,"effectClass":"pure","undo":{"snapshot":["file://workspace/**"]},"roles":{"/key":"authority"}}`, said["get"], "its word does not keep it from writing")
+	require.Equal(t, `{"draft":true,"effectClass":"pivot","destination":"none","idempotent":true,"undo":{"snapshot":["file://workspace/**"]},"roles":{"/key":"authority"}}`, said["set"])
 	require.Equal(t, `{"draft":true,"effectClass":"pivot","undo":{"snapshot":["file://workspace/**"]}}`, said["hang"], "it says nothing of itself, and a person is asked")
 
 	text, err := config.AddEntries([]byte(h.config), drafts)
@@ -104,5 +104,5 @@ func TestDraftsOfWhatIsElsewhere(t *testing.T) {
 	h.open(map[string]string{"far": fmt.Sprintf(`{"type": "http", "url": %q}`, listener.URL)}, "")
 	drafts := h.gateway.Drafts("workspace")
 	require.Len(t, drafts, 1)
-	require.Equal(t, `{"draft":true,"effectClass":"pivot"}`, string(drafts[0].Entry))
+	require.Equal(t, `{"draft":true,"effectClass":"pivot","roles":{"/key":"authority"}}`, string(drafts[0].Entry))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway/config"
 	"github.com/remit-dev/remit/mcp/gateway/internal/definition"
 	"github.com/remit-dev/remit/mcp/gateway/internal/upstream"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -14,7 +15,8 @@ import (
 // with the hint openWorldHint false sends nothing elsewhere. A tool in the
 // sandbox gets neither. If keep names roots, each tool of a server with a
 // Command outside the sandbox gets a snapshot of them, so that its changes
-// there can be reverted.
+// there can be reverted. Roles and trusted fields are guesses from names and
+// formats. They are a proposal for a person, and do not count in a draft.
 func (g *Gateway) Drafts(keep ...string) (out []config.EntryDraft) {
 	for _, u := range g.servers {
 		for _, d := range u.Declared().Of(definition.Tools) {
@@ -38,7 +40,13 @@ func draftOf(d definition.Definition, u *upstream.Upstream, keep []string) json.
 		To    string `json:"destination,omitempty"`
 		Idem  bool   `json:"idempotent,omitempty"`
 		Undo  *undo  `json:"undo,omitempty"`
-	}{Draft: true, Idem: d.Hints.Idempotent != nil && *d.Hints.Idempotent}
+
+		Roles   provenance.Roles `json:"roles,omitempty"`
+		Trusted []string         `json:"trustedFields,omitempty"`
+	}{
+		Draft: true, Idem: d.Hints.Idempotent != nil && *d.Hints.Idempotent,
+		Roles: d.DraftRoles(), Trusted: d.DraftTrustedFields(),
+	}
 	switch reads := d.Hints.ReadOnly; {
 	case u.Sandbox != nil: // the sandbox observes its writes
 	case reads != nil && *reads:

@@ -75,6 +75,11 @@ func (f *fieldCheck) among(list, element *ast.Term, loc *ast.Location) {
 	if s.items == nil {
 		return
 	}
+	for _, text := range f.constants(element) {
+		if len(s.items.enum) > 0 && !slices.Contains(s.items.enum, text) {
+			f.found.add(spot(loc), fixName(text, s.items.enum), "%q is never in %s", text, f.spell(list.Value))
+		}
+	}
 	form, known := f.forms[s.items.path]
 	if !known {
 		return

@@ -9,10 +9,16 @@ import (
 // noRule is the reason of a denial without a rule.
 const noRule = "no rule allows this"
 
+// noCommitRule is the reason of a commit that no rule denies or asks about.
+const noCommitRule = "no rule denies or asks about this commit"
+
 // compose combines the sets into one decision: first denials, then ask, hold,
 // allow. Without a match it denies.
 func (a setElements) compose(r *perm.Request, bad func(set, text string) string) (perm.Effect, perm.Details) {
 	d := a.details()
+	if r.Purpose == perm.PurposeCommit {
+		return a.composeCommit(d)
+	}
 	refused := a.refusals(r, bad)
 	asks, holds, allows := a.reasons(setAsk), a.reasons(setHold), a.reasons(setAllow)
 	switch {
@@ -34,6 +40,19 @@ func (a setElements) compose(r *perm.Request, bad func(set, text string) string)
 		d.Reasons = []perm.Reason{{Text: noRule, Set: setDeny}}
 		return perm.Deny, d
 	}
+}
+
+// composeCommit combines the sets that decide a commit. Without a match the
+// transaction commits: the policy decided about each of its calls.
+func (a setElements) composeCommit(d perm.Details) (perm.Effect, perm.Details) {
+	if d.Reasons = a.reasons(setDenyCommit); len(d.Reasons) > 0 {
+		return perm.Deny, d
+	}
+	if d.Reasons = a.reasons(setAskCommit); len(d.Reasons) > 0 {
+		return perm.Ask, d
+	}
+	d.Reasons = []perm.Reason{{Text: noCommitRule, Set: setAllow}}
+	return perm.Allow, d
 }
 
 // refusals returns every reason for a denial: the denials of rules, elements

@@ -36,7 +36,7 @@ func element(set string) string {
 func TestEveryComposition(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("package remit\n")
-	sets := rego.SetNames()
+	sets := slices.DeleteFunc(rego.SetNames(), func(set string) bool { return strings.HasSuffix(set, "_commit") }) // TestCommitHasItsOwnSets
 	for _, set := range sets {
 		fmt.Fprintf(&text, "\n%s contains %q if input.call.args.%s\n", set, element(set), set)
 	}

@@ -244,7 +244,7 @@ func (*lint) disjoint(a, b facts) bool {
 // missing warns of a condition in a restricting rule that a missing field makes
 // undefined: then the rule does not fire.
 func (l *lint) missing(e *ast.Expr, loc *ast.Location, set string) {
-	restricts := set == setDeny || set == setAsk || set == setLimit || set == setEnsure || set == setHold
+	restricts := set == setDeny || set == setAsk || set == setLimit || set == setEnsure || set == setHold || ofCommits(set)
 	name := callName(e)
 	if !restricts || name == "" {
 		return

@@ -19,6 +19,9 @@
 // ensure, mask, label, redact and hide add the Details of package perm. Every
 // reason has the file and line of its rule.
 //
+// A commit has sets of its own, and no other set decides it: deny_commit, then
+// ask_commit. If no rule of them matches, the transaction commits.
+//
 // An Engine never fails open. New finds the detectable errors of a policy, each
 // with a position and a fix. A failure while the engine decides a request is an
 // error and a denial.

@@ -33,6 +33,7 @@ type Engine struct {
 	notes    []UncheckedRef
 	slow     []UncheckedRef // tables that were not expanded into rules
 	urls     bool           // the policy reads the URLs of a call or whether they are user-provided
+	values   bool           // the policy reads where values come from
 	results  bool           // labels depend on the result of a call
 	content  bool           // the policy reads the content after changes
 }
@@ -110,7 +111,7 @@ func New(o Options) (*Engine, error) {
 	}
 	return &Engine{
 		rules: rules, plain: plain, slow: slow, modules: m, data: data, keys: newKeys(), parts: list, cache: remembered, steps: o.Steps, deadline: o.Timeout, slots: newEvalSlots(),
-		revision: revision(files, raw), notes: notes, urls: plain.reads("call.urls", "access.user_provided"), results: plain.labelsResults(),
+		revision: revision(files, raw), notes: notes, urls: plain.reads("call.urls", "access.user_provided"), values: plain.reads("call.values", "call.values_cut"), results: plain.labelsResults(),
 		content: plain.readsContent(),
 	}, nil
 }
@@ -145,9 +146,19 @@ func (e *Engine) Redacts() bool {
 	return e != nil && e.rules != nil && slices.ContainsFunc(e.rules.places, func(p place) bool { return p.set == setRedact })
 }
 
+// DecidesCommits reports whether the policy has rules about commits. If not, the
+// runtime commits without a decision.
+func (e *Engine) DecidesCommits() bool {
+	return e != nil && e.rules != nil && slices.ContainsFunc(e.rules.places, func(p place) bool { return ofCommits(p.set) })
+}
+
 // ReadsURLs reports whether the policy reads the URLs of a call, or whether
 // they are user-provided. If not, the runtime does not search for URLs.
 func (e *Engine) ReadsURLs() bool { return e != nil && e.urls }
+
+// ReadsValues reports whether the policy reads where the values of arguments
+// come from. If it does not, the runtime does not find it out.
+func (e *Engine) ReadsValues() bool { return e != nil && e.values }
 
 // ReadsOnly reports that Decide neither changes nor keeps what a request refers
 // to. The runtime then makes no copies for it.
@@ -270,7 +281,7 @@ func (m *modules) ruleset(data map[string]any, list []inputField) (*ruleset, err
 		return nil, err
 	}
 	r.number(m.names)
-	for _, purpose := range []perm.Purpose{perm.PurposeRun, perm.PurposeVerify, perm.PurposeList} {
+	for _, purpose := range []perm.Purpose{perm.PurposeRun, perm.PurposeVerify, perm.PurposeList, perm.PurposeCommit} {
 		if r.queries[purpose], err = r.prepare(purpose, list); err != nil {
 			return nil, err
 		}

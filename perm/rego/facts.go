@@ -198,6 +198,8 @@ func follows(set string, f facts) (more []fact) {
 		add("purpose", "ensure is asked only with purpose verify", "remove the condition on input.purpose", nil, "verify")
 	case setHide:
 		add("purpose", "hide is asked only with purpose list", "write deny if calls are meant", nil, "list")
+	case setDenyCommit, setAskCommit:
+		add("purpose", set+" is asked only with purpose commit", "remove the condition on input.purpose", nil, "commit")
 	case setDeny, setAsk, setHold, setAllow, setLimit, setRequire:
 		add("purpose", set+" does not count with purpose verify", "write ensure for what is looked at after the call", nil, "run", "apply", "revert", "merge", "list")
 	}
@@ -223,6 +225,8 @@ func presence(path string) (fact, bool) {
 		return only("purpose", "leave the condition on input.purpose out", "apply")
 	case strings.HasPrefix(path, "call.args."):
 		return only("purpose", "write deny: a condition on arguments is about calls", "run", "apply", "verify", "revert", "merge")
+	case path == "txn.effects" || path == "txn.effects_cut" || strings.HasPrefix(path, "txn.totals"):
+		return only("purpose", "write ask_commit or deny_commit", "commit")
 	case path == "access.method":
 		return only("access.resource.kind", otherKind, "http", "https")
 	case !isResource:

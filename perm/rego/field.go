@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/remit-dev/remit/perm"
 )
 
 // fieldCheck checks rules against the input schema in places that OPA's type
@@ -14,6 +16,7 @@ import (
 type fieldCheck struct {
 	*scope
 	params map[ast.Var]bool // parameters of the current function
+	set    string           // set of the current rule, or ""
 	found  problems
 	notes  []UncheckedRef
 	forms  map[string]form
@@ -35,6 +38,7 @@ func (m *modules) checkFields(c *ast.Compiler) ([]UncheckedRef, error) {
 		mod := c.Modules[name]
 		f.scope, f.isLib = newScope(c, mod, input), mod.Package.Path.Equal(libRef)
 		for _, rule := range mod.Rules {
+			f.set = setOf(mod, rule)
 			f.rule(rule)
 		}
 	}
@@ -55,6 +59,7 @@ func (f *fieldCheck) rule(rule *ast.Rule) {
 	ast.WalkTerms(rule, func(t *ast.Term) bool {
 		if ref, ok := t.Value.(ast.Ref); ok {
 			f.ref(ref, orRule(t.Location, rule))
+			f.commitPart(ref, orRule(t.Location, rule))
 		}
 		return false
 	})
@@ -174,9 +179,34 @@ func (f *fieldCheck) compare(t, with *ast.Term, loc *ast.Location) {
 		return
 	}
 	for _, value := range values {
+		if s.path == "purpose" && value == string(perm.PurposeCommit) && f.set != "" && !ofCommits(f.set) {
+			f.found.add(spot(loc), "write "+setAskCommit+" or "+setDenyCommit, "%s is never %q in a rule of %s", f.spell(t.Value), value, f.set)
+		}
 		if !slices.Contains(s.enum, value) {
 			f.found.add(spot(loc), fixName(value, s.enum), "%s can never be %q", f.spell(t.Value), value)
 		}
+	}
+}
+
+// commitPart refuses a rule about calls that reads what only a commit has, and
+// a rule about commits that reads what only a call has.
+func (f *fieldCheck) commitPart(ref ast.Ref, loc *ast.Location) {
+	if f.set == "" {
+		return
+	}
+	s := f.shapeOf(ast.NewTerm(ref))
+	if s == nil {
+		return
+	}
+	first, rest, _ := strings.Cut(s.path, ".")
+	below, _, _ := strings.Cut(rest, ".")
+	below = strings.TrimSuffix(below, "[]")
+	ofCommit := first == "txn" && slices.Contains([]string{"effects", "effects_cut", "totals"}, below)
+	switch {
+	case ofCommit && !ofCommits(f.set):
+		f.found.add(spot(loc), "write "+setAskCommit+" or "+setDenyCommit, "input.txn.%s exists only at a commit, and %s does not decide it", below, f.set)
+	case ofCommits(f.set) && slices.Contains([]string{"tool", "call", "access", "output", "changes"}, first):
+		f.found.add(spot(loc), "read input.txn.effects, which names the tool, the call and the resource of each effect", "a commit has no input.%s, so this rule of %s never fires", first, f.set)
 	}
 }
 

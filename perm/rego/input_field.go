@@ -54,6 +54,12 @@ func contextParts() []inputField {
 		text("txn.id", func(r *perm.Request) string { return r.Txn.ID }),
 		passing(number("txn.calls", func(r *perm.Request) int { return r.Txn.Calls })),
 		number("txn.depth", func(r *perm.Request) int { return r.Txn.Depth }),
+		optional(inputField{path: "txn.effects", term: (*document).effects},
+			func(r *perm.Request) bool { return r.Txn.Effects != nil }),
+		optional(flag("txn.effects_cut", func(r *perm.Request) bool { return r.Txn.EffectsCut }),
+			func(r *perm.Request) bool { return r.Txn.EffectsCut }),
+		optional(inputField{path: "txn.totals", term: (*document).totals},
+			func(r *perm.Request) bool { return r.Txn.Totals != nil }),
 		text("purpose", func(r *perm.Request) string { return string(r.Purpose) }),
 		{path: "time", term: (*document).time},
 	}
@@ -95,6 +101,10 @@ func callParts() []inputField {
 			func(r *perm.Request) bool { return r.Call.Prompt != nil }),
 		optional(inputField{path: "call.urls", term: (*document).urls, key: urlsKey},
 			func(r *perm.Request) bool { return r.Call.URLs != nil }),
+		optional(inputField{path: "call.values", term: (*document).values, key: valuesKey},
+			func(r *perm.Request) bool { return r.Call.Values != nil }),
+		optional(flag("call.values_cut", func(r *perm.Request) bool { return r.Call.ValuesCut }),
+			func(r *perm.Request) bool { return r.Call.ValuesCut }),
 		{path: "changes", term: (*document).changes},
 	}
 }
@@ -220,11 +230,13 @@ func optional(p inputField, there func(*perm.Request) bool) inputField {
 		}
 		return term(d, r)
 	}
-	p.key = func(r *perm.Request, to []byte) []byte {
-		if !there(r) {
-			return append(to, 0)
+	if key != nil {
+		p.key = func(r *perm.Request, to []byte) []byte {
+			if !there(r) {
+				return append(to, 0)
+			}
+			return key(r, append(to, 1))
 		}
-		return key(r, append(to, 1))
 	}
 	if text != nil {
 		p.text = func(r *perm.Request) (string, bool) {

@@ -72,9 +72,16 @@ func (r *Reloader) Ensures() bool { return r.live.Ensures() }
 // Redacts reports whether the current policy redacts anything.
 func (r *Reloader) Redacts() bool { return r.live.Redacts() }
 
+// DecidesCommits reports whether the current policy has rules about commits.
+func (r *Reloader) DecidesCommits() bool { return r.live.DecidesCommits() }
+
 // ReadsURLs reports whether the current policy reads the URLs of a call, or
 // whether they are user-provided.
 func (r *Reloader) ReadsURLs() bool { return r.live.ReadsURLs() }
+
+// ReadsValues reports whether the current policy reads where the values of
+// arguments come from.
+func (r *Reloader) ReadsValues() bool { return r.live.ReadsValues() }
 
 // ReadsOnly is that of Engine.
 func (*Reloader) ReadsOnly() bool { return true }

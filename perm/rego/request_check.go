@@ -27,6 +27,7 @@ type requestCheck struct{ err error }
 func check(p *plan, r *perm.Request) error {
 	var c requestCheck
 	c.context(r)
+	c.effects(r.Txn.Effects)
 	c.tool(&r.Tool)
 	c.call(&r.Call)
 	c.json(scriptOf(r), argumentsNotJSON)
@@ -84,6 +85,16 @@ func (c *requestCheck) call(f *perm.CallFacts) {
 	}
 	for i := range f.URLs {
 		c.text(f.URLs[i].URL)
+	}
+	for i := range f.Values {
+		v := &f.Values[i]
+		c.texts(v.Pointer, v.Role)
+		c.texts(v.Origins...)
+		for j := range v.Identifiers {
+			id := &v.Identifiers[j]
+			c.texts(id.Text, id.Kind)
+			c.texts(id.Origins...)
+		}
 	}
 }
 

@@ -21,13 +21,16 @@ const (
 	setLabel   = "label"   // label: adds the label to the session
 	setRedact  = "redact"  // JSON pointer into /args or /output: hides the value in records, messages and output
 	setHide    = "hide"    // reason: hides the tool; only with purpose list
+
+	setDenyCommit = "deny_commit" // reason: reverts the transaction; only with purpose commit
+	setAskCommit  = "ask_commit"  // reason: the commit requires an approval; only with purpose commit
 )
 
 // setNames returns the sets in the order of the documentation.
 func setNames() []string {
 	return []string{
 		setDeny, setLimit, setAsk, setHold, setAllow, setHint,
-		setRequire, setEnsure, setMask, setLabel, setRedact, setHide,
+		setRequire, setEnsure, setMask, setLabel, setRedact, setHide, setDenyCommit, setAskCommit,
 	}
 }
 
@@ -40,8 +43,9 @@ func isSet(name string) bool {
 	return false
 }
 
-// asked reports whether a set is evaluated for a purpose. Two of them have a
-// meaning only for their own purpose, and would slow every other decision.
+// asked reports whether a set is evaluated for a purpose. Some have a meaning
+// only for their own purpose, and would slow every other decision. A commit has
+// sets of its own and no other: rules about calls must not decide it.
 func asked(set string, purpose perm.Purpose) bool {
 	switch set {
 	case setEnsure:
@@ -49,9 +53,12 @@ func asked(set string, purpose perm.Purpose) bool {
 	case setHide:
 		return purpose == perm.PurposeList
 	default:
-		return true
+		return ofCommits(set) == (purpose == perm.PurposeCommit)
 	}
 }
+
+// ofCommits reports whether a set decides commits.
+func ofCommits(set string) bool { return set == setDenyCommit || set == setAskCommit }
 
 // privatePrefix starts the names of the copies of rules that carry locations.
 const privatePrefix = "__remit_"

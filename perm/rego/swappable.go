@@ -37,9 +37,16 @@ func (l *SwappableEngine) Ensures() bool { return l.current.Load().Ensures() }
 // Redacts reports whether the current policy redacts anything.
 func (l *SwappableEngine) Redacts() bool { return l.current.Load().Redacts() }
 
+// DecidesCommits reports whether the current policy has rules about commits.
+func (l *SwappableEngine) DecidesCommits() bool { return l.current.Load().DecidesCommits() }
+
 // ReadsURLs reports whether the current policy reads the URLs of a call, or
 // whether they are user-provided.
 func (l *SwappableEngine) ReadsURLs() bool { return l.current.Load().ReadsURLs() }
+
+// ReadsValues reports whether the current policy reads where the values of
+// arguments come from.
+func (l *SwappableEngine) ReadsValues() bool { return l.current.Load().ReadsValues() }
 
 // ReadsOnly is that of Engine.
 func (*SwappableEngine) ReadsOnly() bool { return true }

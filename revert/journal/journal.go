@@ -151,6 +151,7 @@ type Query struct {
 	Call    string
 	Kinds   []record.Kind
 	After   int64    // only positions greater than this
+	Before  int64    // only positions less than this; 0: all
 	About   []string // only entries whose body contains one of these texts, byte by byte
 	Newest  bool     // newest first
 	Limit   int      // maximum number of entries; 0: all

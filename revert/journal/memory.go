@@ -355,7 +355,7 @@ func clone(e record.Entry) record.Entry {
 // Selects reports whether the query selects an entry. It ignores Limit.
 func (q Query) Selects(e record.Entry) bool {
 	h := e.Header
-	return e.Pos > q.After &&
+	return e.Pos > q.After && (q.Before == 0 || e.Pos < q.Before) &&
 		(q.Session == "" || q.Session == h.Session) &&
 		(q.Txn == "" || q.Txn == h.Txn) &&
 		(q.Call == "" || q.Call == h.Call) &&

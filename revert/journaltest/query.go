@@ -27,6 +27,7 @@ func testQuery(t *testing.T, s store) {
 				Kinds:   rapid.SliceOfN(rapid.SampledFrom(kinds), 0, 3).Draw(rt, "kinds"),
 				About:   rapid.SliceOfN(rapid.SampledFrom([]string{"1", "\"2", "9}", "nobody", "%"}), 0, 3).Draw(rt, "about"),
 				After:   rapid.Int64Range(-1, int64(len(all))+1).Draw(rt, "after"),
+				Before:  rapid.Int64Range(0, int64(len(all))+2).Draw(rt, "before"),
 				Newest:  rapid.Bool().Draw(rt, "newest"),
 				Limit:   rapid.SampledFrom([]int{0, 0, 1, 2, 7, 1000}).Draw(rt, "limit"),
 			}
@@ -105,7 +106,7 @@ func naive(all []record.Entry, q journal.Query) []record.Entry {
 	var found []record.Entry
 	for _, e := range all {
 		h := e.Header
-		wanted := e.Pos > q.After
+		wanted := e.Pos > q.After && (q.Before == 0 || e.Pos < q.Before)
 		wanted = wanted && (q.Session == "" || h.Session == q.Session)
 		wanted = wanted && (q.Txn == "" || h.Txn == q.Txn)
 		wanted = wanted && (q.Call == "" || h.Call == q.Call)

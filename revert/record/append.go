@@ -83,6 +83,12 @@ func (w *bodyWriter) facts(f *Facts) {
 	if f.URLs != nil {
 		w.raw("urls", f.URLs)
 	}
+	if f.Values != nil {
+		w.raw("values", f.Values)
+	}
+	if f.ValuesCut {
+		w.bool("values_cut", true)
+	}
 	w.close()
 }
 

@@ -128,8 +128,9 @@ func (a Approved) words() string {
 	return strings.TrimPrefix(strings.Join(names, ", ")+" (by "+a.By+")", " ")
 }
 
-// Answered is an approver's answer to an asked call. Any process can write it,
-// so it decides nothing by itself: the process that resumes the call checks it.
+// Answered is an approver's answer to an asked call, or to a CommitDecided. Any process can write it,
+// so it decides nothing by itself: the process that resumes the call, or
+// commits, checks it.
 type Answered struct {
 	Approved bool   `json:"approved"`
 	By       string `json:"by"`

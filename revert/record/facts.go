@@ -25,6 +25,10 @@ type Facts struct {
 	// resource. They are absent like Script, and if the policy did not read them.
 	URLs     json.RawMessage `json:"urls,omitempty"`
 	Provided map[string]bool `json:"provided,omitempty"`
+	// Values is input.call.values, and ValuesCut is input.call.values_cut. They
+	// are absent like URLs.
+	Values    json.RawMessage `json:"values,omitempty"`
+	ValuesCut bool            `json:"values_cut,omitempty"`
 }
 
 // Order places a decision among those of its session, so that a reader of the

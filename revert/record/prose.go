@@ -21,6 +21,13 @@ func (b *Dropped) prose() []*string  { return []*string{&b.By} }
 func (b *Feedback) prose() []*string { return []*string{&b.By, &b.Note} }
 func (b *Aborting) prose() []*string { return []*string{&b.Why} }
 
+func (b *CommitDecided) prose() []*string {
+	if b.Answer == nil {
+		return nil
+	}
+	return b.Answer.prose()
+}
+
 func (b *Verified) prose() []*string {
 	all := []*string{&b.Why}
 	for i := range b.Findings {

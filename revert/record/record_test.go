@@ -225,6 +225,8 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 		v.SetString(fmt.Sprint("value ", *n))
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(*n))
+	case reflect.Uint8:
+		v.SetUint(uint64(*n % 256))
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Map:

@@ -71,11 +71,12 @@ type Labelled struct {
 	By       CallRef  `json:"by"`                 // the call that caused them; empty: inherited from the delegating session
 }
 
-// UserProvided lists the URLs that the user of a session named, each by two digests:
-// of the whole URL, and of the part that a permission covers. The record does
-// not contain the URLs.
-type UserProvided struct {
-	URLs []string `json:"urls"`
+// Heard is what a person said in a session: the digests of the URLs and of the
+// words. The record does not contain the texts.
+type Heard struct {
+	URLs     []string `json:"urls,omitempty"`     // two digests of each: of the whole URL, and of the part that a permission covers
+	Texts    [][]byte `json:"texts,omitempty"`    // digests of 16 bytes of the words of each sentence, in order
+	Accounts []byte   `json:"accounts,omitempty"` // digests of the numbers of accounts that the texts have in groups
 }
 
 // Feedback is a person's opinion of a call. It does not change the outcome of

@@ -61,7 +61,8 @@ type Committed struct{}
 
 // Aborting says that the revert of the transaction began.
 type Aborting struct {
-	Why string `json:"why"`
+	Why    string `json:"why"`
+	Denied bool   `json:"denied,omitempty"` // the commit was denied, so recovery completes the revert
 }
 
 // Aborted ends a reverted transaction. If Complete is false, the Reverted

@@ -78,7 +78,7 @@ func (r *reading) newer(s snapshot) (more bool) {
 		batches = slices.Backward(s.batches)
 	}
 	for _, b := range batches {
-		if b.last() > r.query.After && !r.batch(b, true) {
+		if b.last() > r.query.After && (r.query.Before == 0 || b.key.pos() < r.query.Before) && !r.batch(b, true) {
 			return false
 		}
 	}
@@ -98,6 +98,9 @@ func (r *reading) older(s snapshot) (more bool, err error) {
 		} else if b != nil {
 			after = b.key - 1
 		}
+	}
+	if r.query.Before > 0 {
+		upTo = min(upTo, keyAt(r.query.Before)-1)
 	}
 	for after < upTo {
 		page, atEnd, err := r.page(after, upTo)
@@ -127,7 +130,7 @@ func (r *reading) batch(b *storedBatch, shared bool) (more bool) {
 		if r.query.Newest {
 			i = len(b.entries) - 1 - n
 		}
-		if b.key.pos()+int64(i) <= r.query.After || b.bad == nil && !selects(r.query, b.entries[i].names, b.entries[i].body) {
+		if pos := b.key.pos() + int64(i); pos <= r.query.After || r.query.Before != 0 && pos >= r.query.Before || b.bad == nil && !selects(r.query, b.entries[i].names, b.entries[i].body) {
 			continue
 		}
 		if r.ctx.Err() != nil {

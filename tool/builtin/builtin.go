@@ -10,10 +10,11 @@ package builtin
 
 import (
 	"encoding/json"
-	"github.com/remit-dev/remit/perm"
 
 	"github.com/remit-dev/remit/ctxperm/process"
 	"github.com/remit-dev/remit/ctxperm/web"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/tool"
 	databasetools "github.com/remit-dev/remit/tool/builtin/internal/database"
 	filetools "github.com/remit-dev/remit/tool/builtin/internal/files"
@@ -84,6 +85,9 @@ type HTTPCall struct {
 	// Input is the JSON Schema of the arguments. Default: each {name} of the
 	// URL, as a string.
 	Input json.RawMessage `json:"input,omitempty"`
+	// Roles say what the arguments do, by JSON pointer, such as
+	// {"/text": "content"}. Default: authority, the strictest.
+	Roles provenance.Roles `json:"roles,omitempty"`
 	// Secret is the name of the secret that the credential for the service
 	// uses. Empty: the service needs none.
 	Secret string `json:"secret,omitempty"`

@@ -81,7 +81,11 @@ func (n *node) spec(about Declaration) (tool.Spec, error) {
 	if classes && s.EffectClass != "" {
 		s.ClassOf = n.class
 	}
-	return s, n.schemas(about, &s)
+	if err := n.schemas(about, &s); err != nil {
+		return s, err
+	}
+	s.Roles = n.roles(s.Input)
+	return s, nil
 }
 
 // runsOneAtATime reports whether what a part does follows from what came of the one before: a second
@@ -97,7 +101,9 @@ func contentOf(all, one *provenance.Content) *provenance.Content {
 		both := all.With(*one)
 		return &both
 	default:
-		return one
+		whole := *one
+		whole.Fields = nil // the output of a part is not that of the whole
+		return &whole
 	}
 }
 

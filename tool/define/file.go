@@ -35,7 +35,7 @@ type file struct {
 
 var members = []string{
 	"schemaVersion", "id", "version", "implementation", "icon", "visibility", "deprecated", "tags", "settings", "function", "needs",
-	"effectClass", "compensation", "destination", "content", "audience", "counters", "hints", "sensitive", "i18n",
+	"effectClass", "compensation", "destination", "roles", "content", "audience", "counters", "hints", "sensitive", "i18n",
 }
 
 var (
@@ -63,6 +63,7 @@ func read(report *jsonfile.Report, path string, text []byte, have map[string]Imp
 	f.needs()
 	f.effects()
 	f.settings()
+	f.roles()
 	f.content()
 	f.audience()
 	f.hints()

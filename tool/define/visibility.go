@@ -42,7 +42,7 @@ func (f *file) confidence(n *jsonfile.Node) {
 // content is what is said of all that the tool returns. What a tool that there is says of itself cannot be made milder.
 func (f *file) content() {
 	n := f.root.Get("content")
-	if n == nil || !n.Closed("mediaType", "trust", "confidentiality") {
+	if n == nil || !n.Closed("mediaType", "trust", "confidentiality", "fields") {
 		return
 	}
 	c := provenance.Content{
@@ -60,5 +60,6 @@ func (f *file) content() {
 			}
 		}
 	}
+	c.Fields = f.fields(n.Get("fields"))
 	f.spec.OutputContent = &c
 }

@@ -37,6 +37,8 @@ func parts() []part {
 		{"sessions", "1,000 MCP sessions at once on one server, some of them hostile", []string{"-run", "^TestManySessions$", "./cmd/remit"}, 2},
 		{"load", "64 clients for ten minutes on a gateway with servers that break down and a retention of a minute", []string{"-run", "^TestLoad$", "./cmd/remit"}, 1},
 		{"clients", "real coding agents from npm, what their hooks and their models receive", []string{"-run", "^TestClients$", "./internal/proof/agentclients"}, 1},
+		{"console", "200 hostile texts on each page of the console", []string{"-run", "^TestHostileTexts$", "./console"}, 1},
+		{"browser", "the console in Chromium: tasks by clicks and by keys, axe-core", []string{"-C", "console/browsertest", "-run", "^(TestAccessible|TestBy|TestHostileNames)", "."}, 1},
 		{"mutants", "seeded bugs, each shown to the tests", []string{"-run", "^TestSeededBugs$", "./internal/proof/mutation"}, 1},
 	}
 }
@@ -54,8 +56,12 @@ var proved = regexp.MustCompile(`proved: ([^:]+): ([^,]+), ([0-9]+) violations`)
 // run runs a part at its full size. The log of its tests goes to standard
 // error.
 func (p part) run(ctx context.Context) ([]result, error) {
-	args := append([]string{"test", "-json", "-count=1", "-timeout", "3h"}, p.args...)
-	cmd := exec.CommandContext(ctx, "go", args...)
+	args, dir := p.args, ""
+	if args[0] == "-C" { // a module of its own
+		dir, args = args[1], args[2:]
+	}
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-count=1", "-timeout", "3h"}, args...)...)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "REMIT_PROVE=1", "REMIT_LONG=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/mcp/gateway/internal/binding"
 	"github.com/remit-dev/remit/mcp/gateway/internal/naming"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -42,6 +43,12 @@ type Entry struct {
 	// assert that its calls change only the snapshot.
 	Observed bool
 	Verify   *ResultCheck
+
+	Roles provenance.Roles // of the arguments
+	// TrustedFields are the parts of the structured content that only the
+	// service and the user chooses, as JSON pointers with * for each element or
+	// member.
+	TrustedFields []string
 }
 
 // ToolCallTemplate is a call of another tool of the same server.
@@ -182,6 +189,7 @@ func (r *reader) entry(s *Server, n *jsonfile.Node) (e Entry) {
 	if a := n.Get("exclusive"); a != nil {
 		e.Exclusive = a.Bool()
 	}
+	e.Roles, e.TrustedFields = rolesOf(n.Get("roles")), fieldsOf(n.Get("trustedFields"))
 	r.needs(&e, n.Get("needs"))
 	r.effects(&e, n)
 	if changes := func(a perm.ResourceAccess) bool { return a.Action.Changes() }; e.Class == effect.Pure && slices.ContainsFunc(e.Needs, changes) {

@@ -103,6 +103,8 @@ var (
 		{"risk", "string", "undeclared", "hint for policies, input.tool.risk: low, medium or high"},
 		{"approval", "boolean", "false", "hint for policies, input.tool.approval: true advises an approval"},
 		{"exclusive", "boolean", "false", "true: no other call of the server runs meanwhile"},
+		{"roles", "object of strings", "authority for every argument", "what arguments do, by JSON pointer with * for each element or member: authority, content or selector. Ignored in a draft"},
+		{"trustedFields", "list of string", "", "JSON pointers into the structured content, with *: fields whose values only the service and the user choose. Ignored in a draft"},
 		{"draft", "boolean", "false", "true: remit drafted the entry, and no person has reviewed it"},
 	}
 

@@ -11,33 +11,70 @@ import (
 // CheckApprover rejects approvals if an agent can control the command, unless the
 // settings permit that. It asks for the passphrase if there is one.
 func CheckApprover(a *cli.App, p *state.Workspace, calls ...*revert.Call) error {
+	return CheckAskers(a, p, askersOf(calls)...)
+}
+
+// askersOf returns the processes that asked for the approval of each call.
+func askersOf(calls []*revert.Call) (requests [][]json.RawMessage) {
+	for _, c := range calls {
+		var of []json.RawMessage
+		if c.Asked != nil {
+			of = c.Asked.Processes
+		}
+		requests = append(requests, of)
+	}
+	return requests
+}
+
+// CheckAskers is CheckApprover for the processes of each approval request.
+func CheckAskers(a *cli.App, p *state.Workspace, requests ...[]json.RawMessage) error {
 	s, err := ReadSettings(p.StateDir)
 	if err != nil {
 		return err
 	}
-	who := cli.UnknownCaller()
-	if a.Caller != nil {
-		who = a.Caller()
+	who, err := checkCaller(a, p, s, requests)
+	if err != nil {
+		return err
 	}
-	for _, c := range calls {
-		var askers []json.RawMessage
-		if c.Asked != nil {
-			askers = c.Asked.Processes
-		}
-		if s.allowed(askers) {
-			continue
-		}
-		if err := who.Refuses(askers); err != nil {
-			return approverProblem(p, err)
-		}
-	}
-	if len(calls) == 0 && !s.Unattended && who.Terminal != nil {
+	if len(requests) == 0 && !s.Unattended && who.Terminal != nil {
 		return approverProblem(p, who.Terminal)
 	}
 	if s.Passphrase == nil {
 		return nil
 	}
 	return askPassphrase(a, s.Passphrase)
+}
+
+// CheckPage rejects an approval on a page if an agent can control the command
+// that serves it, or if approvals need a passphrase, which is typed at a
+// terminal.
+func CheckPage(a *cli.App, p *state.Workspace, call *revert.Call) error {
+	s, err := ReadSettings(p.StateDir)
+	if err != nil {
+		return err
+	}
+	if s.Passphrase != nil {
+		return &cli.Problem{Code: cli.ExitDenied, What: "approvals need a passphrase, which is typed at a terminal", Fix: p.Hint("approve", call.Ref.Call)}
+	}
+	_, err = checkCaller(a, p, s, askersOf([]*revert.Call{call}))
+	return err
+}
+
+// checkCaller rejects approvals of requests whose agent can control the command.
+func checkCaller(a *cli.App, p *state.Workspace, s Settings, requests [][]json.RawMessage) (who cli.Caller, err error) {
+	who = cli.UnknownCaller()
+	if a.Caller != nil {
+		who = a.Caller()
+	}
+	for _, askers := range requests {
+		if s.allowed(askers) {
+			continue
+		}
+		if err := who.Refuses(askers); err != nil {
+			return who, approverProblem(p, err)
+		}
+	}
+	return who, nil
 }
 
 // approverProblem returns the error for an approval from this process. It says where

@@ -5,8 +5,9 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callview"
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -25,7 +26,12 @@ type Notices struct {
 func (n *Notices) Show(ask ctxperm.ApprovalRequest) {
 	var b strings.Builder
 	p := n.a.ErrStyle()
-	_, _ = fmt.Fprintf(&b, "%s%s asks to run %s: call %s waits for approval\n", p.Doubt("remit: "), cli.Printable(ask.Principal.ID), cli.Printable(ask.Tool), ask.Call)
+	commit := ask.Purpose == perm.PurposeCommit
+	if commit {
+		_, _ = fmt.Fprintf(&b, "%s%s asks to commit: transaction %s waits for approval\n", p.Doubt("remit: "), cli.Printable(ask.Principal.ID), ask.Txn)
+	} else {
+		_, _ = fmt.Fprintf(&b, "%s%s asks to run %s: call %s waits for approval\n", p.Doubt("remit: "), cli.Printable(ask.Principal.ID), cli.Printable(ask.Tool), ask.Call)
+	}
 	row := func(name, text string) {
 		if text != "" {
 			_, _ = fmt.Fprintf(&b, "     %s%s\n", p.Faint(fmt.Sprintf("%-8s", name)), cli.Printable(text))
@@ -37,7 +43,13 @@ func (n *Notices) Show(ask ctxperm.ApprovalRequest) {
 	}
 	row("again", ask.Earlier)
 	row("why", strings.Join(why, "; "))
-	row("with", render.Arguments(ask.Input, sensitive(n.Tools(), ask.Tool)))
+	if commit { // the person first looks at the changes
+		row("look", n.look(ask.Txn))
+		_, _ = fmt.Fprint(n.a.Err, b.String())
+		n.notify.enqueue(n, ask)
+		return
+	}
+	row("with", callview.Arguments(ask.Input, sensitive(n.Tools(), ask.Tool)))
 	if ask.InPlace > 0 {
 		row("here", fmt.Sprintf("it has begun, so this process waits for the answer, at most %s; then the call is denied", ask.InPlace))
 	}

@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callview"
+	"github.com/remit-dev/remit/perm"
 )
 
 // Limits of --notify.
@@ -163,10 +164,12 @@ func (n *Notices) notice(ask ctxperm.ApprovalRequest) notice {
 	}
 	told := notified{
 		Call: ask.Call, Txn: ask.Txn, Session: ask.Session, Principal: clean(ask.Principal.ID), Tool: clean(ask.Tool),
-		Summary: clean(render.Arguments(ask.Input, sensitive(n.Tools(), ask.Tool))), Access: []string{}, Reasons: []string{},
+		Summary: clean(callview.Arguments(ask.Input, sensitive(n.Tools(), ask.Tool))), Access: []string{}, Reasons: []string{},
 		Expires: ask.Expires.UTC().Format(time.RFC3339), State: n.state, Look: n.look(ask.Call),
 	}
-	if ask.Preview == "" {
+	if ask.Purpose == perm.PurposeCommit { // the person first looks at the changes
+		told.Summary, told.Look = "commit", n.look(ask.Txn)
+	} else if ask.Preview == "" {
 		told.Approve = n.approve(ask.Call)
 	}
 	for _, access := range ask.Accesses {

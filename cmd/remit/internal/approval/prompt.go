@@ -11,7 +11,9 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -118,11 +120,11 @@ const (
 
 // showPreview shows what the call would change.
 func (p *prompt) showPreview(ctx context.Context, ask ctxperm.ApprovalRequest) {
-	what := Preview{Patch: ask.Preview}
+	what := callview.Preview{Patch: ask.Preview}
 	if ask.Preview == "" {
 		tools, err := tool.NewRegistry(state.Tools(p.app)...)
 		if err == nil {
-			what = PreviewCall(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
+			what = callview.PreviewCall(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
 		}
 	}
 	what = what.Truncate(ShownLines)
@@ -135,9 +137,23 @@ func (p *prompt) showPreview(ctx context.Context, ask ctxperm.ApprovalRequest) {
 	}
 }
 
+// approvalText returns the difference of a transaction, bounded for a terminal.
+func approvalText(text string) string {
+	what := callview.Preview{Patch: text}.Truncate(ListedLines)
+	if what.Note != "" {
+		return what.Patch + what.Note + "; d shows them\n"
+	}
+	return what.Patch
+}
+
 func promptText(ask ctxperm.ApprovalRequest) string {
 	var b strings.Builder
-	_, _ = fmt.Fprintf(&b, "\n%s asks to run %s\n", cli.Printable(ask.Principal.ID), cli.Printable(ask.Tool))
+	commit := ask.Purpose == perm.PurposeCommit
+	if commit {
+		_, _ = fmt.Fprintf(&b, "\n%s asks to commit transaction %s: y keeps what it did, n reverts it\n", cli.Printable(ask.Principal.ID), ask.Txn)
+	} else {
+		_, _ = fmt.Fprintf(&b, "\n%s asks to run %s\n", cli.Printable(ask.Principal.ID), cli.Printable(ask.Tool))
+	}
 	if ask.Earlier != "" {
 		_, _ = fmt.Fprintf(&b, "  again    %s\n", cli.Printable(ask.Earlier))
 	}
@@ -146,6 +162,14 @@ func promptText(ask ctxperm.ApprovalRequest) string {
 	}
 	for _, access := range ask.Accesses {
 		_, _ = fmt.Fprintf(&b, "  touches  %s\n", cli.Printable(access.String()))
+	}
+	if commit {
+		if len(ask.Labels) > 0 {
+			_, _ = fmt.Fprintf(&b, "  labels   %s\n", cli.Printable(strings.Join(ask.Labels, ", ")))
+		}
+		_, _ = fmt.Fprintf(&b, "  did:\n")
+		cli.Style(false).Patch(&b, approvalText(ask.Preview))
+		return b.String()
 	}
 	if ask.Preview != "" {
 		_, _ = fmt.Fprintf(&b, "  wants    to change:\n")

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -35,16 +36,17 @@ type answerFlags struct {
 func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags, id string) error) *cobra.Command {
 	f := answerFlags{approves: true, resumeCall: resume}
 	cmd := &cobra.Command{
-		Use: "approve [CALL]", Short: "Approve a call that waits",
+		Use: "approve [CALL | TXN]", Short: "Approve a call or a commit that waits",
 		Long: "Approves a call that waits. The answer is recorded in your name, as the operating system reports it. CALL is the ID of\n" +
-			"the call, or the first characters of it. Without CALL, the command lists the calls that wait. To approve the changes\n" +
-			"of a program, name the request that you read with --request; remit pending CALL prints it.\n\n" +
+			"the call, or the first characters of it. TXN is the ID of a transaction whose commit waits. Without an ID, the command\n" +
+			"lists what waits. To approve the changes of a program or a commit, name the request that you read with --request;\n" +
+			"remit pending with the ID prints it.\n\n" +
 			"If a server runs the call, the call continues by itself. Otherwise remit resume continues it, or --resume does so\n" +
 			"immediately and commits a transaction of one call. The approver must not be the person who asked, and the terminal\n" +
 			"must not be one that the agent started. remit approval shows and changes these rules.\n\n" +
 			"Exit codes: 0 approved (with --resume, the exit code of remit resume); 2 usage, a call that does not wait, or an\n" +
 			"expired request; 3 remit accepts no approvals from here.",
-		Args: cli.WantIDs(0, 1, "the id of one call"),
+		Args: cli.WantIDs(0, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(f.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
 				return err
@@ -64,11 +66,11 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 func DenyCommand(a *cli.App) *cobra.Command {
 	var f answerFlags
 	cmd := &cobra.Command{
-		Use: "deny [CALL]", Short: "Reject a call that waits",
+		Use: "deny [CALL | TXN]", Short: "Reject a call or a commit that waits",
 		Long: "Rejects a call that waits. The answer is recorded in your name, as the operating system reports it. CALL is the ID of\n" +
-			"the call, or the first characters of it. Without CALL, the command lists the calls that wait. The agent gets the\n" +
-			"reason. A rejection is final.",
-		Args: cli.WantIDs(0, 1, "the id of one call"),
+			"the call, or the first characters of it. TXN is the ID of a transaction whose commit waits: its next commit reverts it.\n" +
+			"Without an ID, the command lists what waits. The agent gets the reason. A rejection is final.",
+		Args: cli.WantIDs(0, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return decide(cmd.Context(), a, &f, strings.Join(args, ""))
 		},
@@ -116,9 +118,12 @@ func decide(ctx context.Context, a *cli.App, f *answerFlags, id string) error {
 	if err != nil {
 		return err
 	}
+	if isTxn(id) {
+		return answerCommit(ctx, a, f, id, who)
+	}
 	at := f.Workspace // an answer does not need the folders of roots
 	at.Moved = nil
-	var w approval.Pending
+	var w callview.Pending
 	err = startup.WithRuntime(ctx, a, &at, func(rt *agent.Runtime) (err error) {
 		f.HintFlags = at.HintFlags
 		w, err = recordAnswer(ctx, a, rt, f, &at, id, who)
@@ -140,7 +145,7 @@ func decide(ctx context.Context, a *cli.App, f *answerFlags, id string) error {
 }
 
 // recordAnswer records an answer and reports it.
-func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerFlags, at *state.Workspace, id, who string) (w approval.Pending, err error) {
+func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerFlags, at *state.Workspace, id, who string) (w callview.Pending, err error) {
 	if id, err = pendingID(ctx, rt.Journal(), id); err != nil {
 		return w, err
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
@@ -25,13 +25,13 @@ func PendingCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON, watch bool
 	cmd := &cobra.Command{
-		Use: "pending [CALL]", Short: "List the calls that wait for approval",
+		Use: "pending [CALL | TXN]", Short: "List the calls and commits that wait for approval",
 		Long: "Lists the calls that wait for a person: who asks, for what and since when. For a call of a file tool, it shows the\n" +
 			"difference that the call makes to the current files. With CALL, the ID of a call or the first characters of it, the\n" +
-			"command shows one call with its whole difference. --watch continues until you interrupt it, and reports each call that\n" +
-			"begins or ends to wait.\n\n" +
+			"command shows one call with its whole difference. With TXN, it shows a commit that waits, with what the transaction did.\n" +
+			"--watch continues until you interrupt it, and reports each call that begins or ends to wait.\n\n" +
 			"Exit codes: 0 with or without pending calls; 1 the journal cannot be read; 2 usage.",
-		Args: cli.WantIDs(0, 1, "at most one id of a call"),
+		Args: cli.WantIDs(0, 1, "at most one id of a call or a transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if watch && len(args) > 0 {
 				return cli.UsageProblem("--watch tells of all calls: leave the id out")
@@ -56,15 +56,18 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 		return watchPending(ctx, a, p, j, asJSON)
 	}
 	most := approval.ListedLines
+	if isTxn(id) {
+		return showCommit(ctx, a, p, j, id, asJSON)
+	}
 	if id != "" {
 		if id, err = pendingID(ctx, j, id); err != nil {
 			return err
 		}
 		most = approval.ShownLines
 	}
-	all, damage := approval.FindPending(ctx, j)
+	all, damage := callview.FindPending(ctx, j)
 	if id != "" {
-		all = slices.DeleteFunc(all, func(w approval.Pending) bool { return w.Call.Ref.Call != id })
+		all = slices.DeleteFunc(all, func(w callview.Pending) bool { return w.Call.Ref.Call != id })
 		if len(all) == 0 && damage == nil {
 			return &cli.Problem{Code: cli.ExitUsage, What: "call " + id + " does not wait", Fix: p.Hint("show", id) + " tells how it stands"}
 		}
@@ -72,14 +75,30 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 	if err := writeAll(ctx, a, p, j, all, most, asJSON); err != nil {
 		return errors.Join(err, damage)
 	}
-	if len(all) == 0 && damage == nil && !asJSON {
+	var commits []callview.PendingCommit
+	if id == "" && damage == nil { // otherwise the same damage
+		if commits, damage = callview.FindPendingCommits(ctx, j); damage == nil {
+			damage = writeCommits(ctx, a, p, commits, most, asJSON, len(all) > 0)
+		}
+	}
+	if len(all)+len(commits) == 0 && damage == nil && !asJSON {
 		_, _ = fmt.Fprintln(a.Out, "no call waits for approval")
 	}
 	return damage
 }
 
+// showCommit writes one commit that waits.
+func showCommit(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, txn string, asJSON bool) error {
+	all, damage := callview.FindPendingCommits(ctx, j)
+	all = slices.DeleteFunc(all, func(w callview.PendingCommit) bool { return w.Txn.ID != txn })
+	if len(all) == 0 && damage == nil {
+		return &cli.Problem{Code: cli.ExitUsage, What: "the commit of transaction " + txn + " does not wait", Fix: p.Hint("log", "--txn", txn) + " tells how it stands"}
+	}
+	return errors.Join(writeCommits(ctx, a, p, all, approval.ShownLines, asJSON, false), damage)
+}
+
 // writeAll writes pending calls.
-func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, most int, asJSON bool) error {
+func writeAll(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []callview.Pending, most int, asJSON bool) error {
 	tools, err := tool.NewRegistry(state.RecordedTools(a)...)
 	if err != nil {
 		return err
@@ -106,7 +125,7 @@ func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07
 
 // writePending writes one pending call.
 func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord, now time.Time) {
-	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), render.Arguments(r.Input, nil))
+	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), callview.Arguments(r.Input, nil))
 	row := func(name, text string) {
 		if text != "" {
 			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint(fmt.Sprintf("%-9s", name)), cli.Printable(text))

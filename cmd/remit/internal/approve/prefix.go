@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 )
@@ -26,7 +26,7 @@ func pendingID(ctx context.Context, j journal.Journal, id string) (string, error
 	} else if len(short) < minPrefix {
 		return "", cli.UsageProblem(fmt.Sprintf("%q is too short for the beginning of an id: give c_ and at least %d more characters", id, minPrefix))
 	}
-	all, err := approval.FindPending(ctx, j)
+	all, err := callview.FindPending(ctx, j)
 	if err != nil {
 		return id, err
 	}

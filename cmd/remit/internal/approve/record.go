@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/internal/lineage"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -22,59 +20,59 @@ import (
 
 // PendingRecord is the JSON form of a pending call.
 type PendingRecord struct {
-	Call      string          `json:"call"`
-	Txn       string          `json:"txn"`
-	Session   string          `json:"session"`
-	Principal string          `json:"principal"`
-	Tool      string          `json:"tool"`
-	Input     json.RawMessage `json:"input"` // without sensitive values
-	Access    []record.Access `json:"access"`
-	Reasons   []render.Reason `json:"reasons"`
-	Remember  *perm.Remember  `json:"remember,omitempty"` // what the policy lets an approval cover beside the call
-	Since     time.Time       `json:"since"`
-	Expires   time.Time       `json:"expires"`
-	State     string          `json:"state"`              // waits, approved, denied, expired, interrupted
-	By        string          `json:"by,omitempty"`       // who answered
-	Earlier   string          `json:"earlier,omitempty"`  // earlier approvals of the call, in words
-	Process   string          `json:"asker,omitempty"`    // name and number of the process that asked
-	OwnerGone bool            `json:"owner_gone"`         // that process has ended
-	Diff      string          `json:"diff,omitempty"`     // change of the files as they are now
-	Note      string          `json:"note,omitempty"`     // what diff lacks, and why
-	Question  string          `json:"question,omitempty"` // digest that an approval names, if a program's changes wait
-	Approve   string          `json:"approve,omitempty"`  // command that approves the call
+	Call      string            `json:"call"`
+	Txn       string            `json:"txn"`
+	Session   string            `json:"session"`
+	Principal string            `json:"principal"`
+	Tool      string            `json:"tool"`
+	Input     json.RawMessage   `json:"input"` // without sensitive values
+	Access    []record.Access   `json:"access"`
+	Reasons   []callview.Reason `json:"reasons"`
+	Remember  *perm.Remember    `json:"remember,omitempty"` // what the policy lets an approval cover beside the call
+	Since     time.Time         `json:"since"`
+	Expires   time.Time         `json:"expires"`
+	State     string            `json:"state"`              // waits, approved, denied, expired, interrupted
+	By        string            `json:"by,omitempty"`       // who answered
+	Earlier   string            `json:"earlier,omitempty"`  // earlier approvals of the call, in words
+	Process   string            `json:"asker,omitempty"`    // name and number of the process that asked
+	OwnerGone bool              `json:"owner_gone"`         // that process has ended
+	Diff      string            `json:"diff,omitempty"`     // change of the files as they are now
+	Note      string            `json:"note,omitempty"`     // what diff lacks, and why
+	Question  string            `json:"question,omitempty"` // digest that an approval names, if a program's changes wait
+	Approve   string            `json:"approve,omitempty"`  // command that approves the call
 
 	client string
 }
 
 // recordOf returns the record of a pending call, with at most the given number
 // of lines of its difference.
-func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, w approval.Pending, tools tool.Registry, most int) (PendingRecord, error) {
+func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, w callview.Pending, tools tool.Registry, most int) (PendingRecord, error) {
 	who, err := state.PrincipalOf(ctx, j, w.Txn.Session)
 	if err != nil {
 		return PendingRecord{}, err
 	}
 	c := w.Call
 	r := PendingRecord{
-		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.ID, Tool: c.Tool.Name, Input: pendingInput(c, tools), Access: cli.Listed(c.Asked.Access),
-		Earlier: c.Asked.Earlier(), Reasons: []render.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.Alive, client: render.Client(who.Client),
+		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.ID, Tool: c.Tool.Name, Input: callview.PendingInput(c, tools), Access: cli.Listed(c.Asked.Access),
+		Earlier: c.Asked.Earlier(), Reasons: []callview.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.Alive, client: render.Client(who.Client),
 	}
 	var d perm.DecisionRecord
 	if err := json.Unmarshal(c.Asked.Decision, &d); err != nil {
 		return PendingRecord{}, fmt.Errorf("the decision of call %s: %w", r.Call, err)
 	}
 	r.Remember = d.Remember
-	r.Reasons = cli.Listed(render.DecisionOf(&d).Reasons)
+	r.Reasons = cli.Listed(callview.DecisionOf(&d).Reasons)
 	var asked lineage.AskingProcess
 	if first := w.Call.Asked.Processes; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
 		r.Process = fmt.Sprintf("%s (process %d)", asked.Processes[0].Name, asked.Processes[0].PID)
 	}
-	what := approval.Preview{Patch: w.Call.Asked.Preview}
+	what := callview.Preview{Patch: w.Call.Asked.Preview}
 	if w.Call.Asked.Purpose == "" {
 		folders, err := p.RootFolders(ctx, j, w.Txn.Session)
 		if err != nil {
 			return PendingRecord{}, err
 		}
-		what = approval.PreviewCall(ctx, folders, tools, r.Tool, c.Tool.Digest, c.Asked.Input)
+		what = callview.PreviewCall(ctx, folders, tools, r.Tool, c.Tool.Digest, c.Asked.Input)
 	} else {
 		r.Question = w.Call.Asked.Digest
 	}
@@ -84,31 +82,7 @@ func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Jou
 	return r, nil
 }
 
-// pendingInput returns the input of a pending call without its sensitive values.
-// It hides the whole input of an unknown tool, unless an MCP server offers it.
-func pendingInput(c *revert.Call, tools tool.Registry) json.RawMessage {
-	t, known := tools.Get(c.Tool.Name)
-	switch input := c.Input(); {
-	case !known && !ofAServer(c.Asked.Access):
-		return json.RawMessage(`"(hidden)"`)
-	case input == nil:
-		return json.RawMessage("null")
-	case known:
-		return render.HideArguments(input, t.Spec().Hints.Sensitive)
-	default:
-		return input
-	}
-}
-
-// ofAServer reports whether a call is one of an MCP server's tool. Such a tool
-// declares no sensitive arguments, and the approver must see them.
-func ofAServer(accesses []record.Access) bool {
-	return slices.ContainsFunc(accesses, func(a record.Access) bool {
-		return a.Action == string(perm.Call) && strings.HasPrefix(a.Resource, "mcp://")
-	})
-}
-
-func (r *PendingRecord) state(p *state.Workspace, w approval.Pending, now time.Time) {
+func (r *PendingRecord) state(p *state.Workspace, w callview.Pending, now time.Time) {
 	c := w.Call
 	switch {
 	case c.Phase == revert.PhaseStarted && !w.Alive: // the call asked while it ran

@@ -8,6 +8,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert/journal"
 )
 
@@ -25,7 +26,7 @@ func watchPending(ctx context.Context, a *cli.App, p *state.Workspace, j journal
 	a.Progress.Show("") // the progress line would mix with the calls
 	known := map[string]string{}
 	for first := true; ; first = false {
-		all, err := approval.FindPending(ctx, j)
+		all, err := callview.FindPending(ctx, j)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -48,8 +49,8 @@ func watchPending(ctx context.Context, a *cli.App, p *state.Workspace, j journal
 }
 
 // writeChanges writes the calls that differ from known, and updates known.
-func writeChanges(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []approval.Pending, known map[string]string, asJSON bool) error {
-	var fresh []approval.Pending
+func writeChanges(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, all []callview.Pending, known map[string]string, asJSON bool) error {
+	var fresh []callview.Pending
 	here := map[string]bool{}
 	for _, w := range all {
 		id, state := w.Call.Ref.Call, w.Call.Asked.Digest

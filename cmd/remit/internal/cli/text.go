@@ -4,38 +4,19 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/remit-dev/remit/internal/callview"
 )
 
 // Printable escapes characters that control a terminal. Texts of tools, files
 // and policies must not control it. Line ends become spaces.
 func Printable(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
-	if strings.IndexFunc(s, unprintable) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if !unprintable(r) {
-			b.WriteRune(r)
-			continue
-		}
-		quoted := strconv.QuoteRune(r)
-		b.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return b.String()
+	return callview.Escape(s)
 }
-
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // Clip shortens a text to n characters.
-func Clip(s string, n int) string {
-	runes := []rune(s)
-	if len(runes) <= n {
-		return s
-	}
-	return string(runes[:n-1]) + "…"
-}
+func Clip(s string, n int) string { return callview.Clip(s, n) }
 
 // Count formats a number with its noun.
 func Count(n int, noun string) string {

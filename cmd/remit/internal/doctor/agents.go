@@ -50,7 +50,7 @@ func checkAgents(a *cli.App, project string, tell func(Finding)) {
 	}
 	log := filepath.Join(home, filepath.FromSlash(hookclient.Folder), "log")
 	if info, err := os.Stat(log); err == nil && info.Size() > 0 {
-		tell(Finding{Where: "agents", Check: "log", Is: Weaker, What: "the resident process wrote messages", Fix: "read " + cli.Quote(log) + ", then delete it"})
+		tell(Finding{Where: "agents", Check: "log", Is: Weaker, What: "the resident process wrote messages", Fix: "read " + cli.Quote(log) + ", then empty it; do not delete it: the process that runs writes to it"})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/ctxperm/process"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
@@ -67,7 +68,16 @@ func (x *execution) commit(ctx context.Context, tx *agent.Txn, o tool.Outcome) (
 	if released := tx.Released(); len(released) > 0 {
 		o = released[0]
 	}
-	if errors.Is(err, agent.ErrNotReleased) && !o.Status.OK() {
+	var gate *agent.CommitError
+	switch {
+	case errors.As(err, &gate) && errors.Is(err, tool.ErrDenied):
+		return gate.Outcome(o), nil
+	case errors.As(err, &gate) && errors.Is(err, tool.ErrPending):
+		return o, &cli.Problem{
+			Code: cli.ExitPending, What: "the command ran, and its commit waits for approval", Why: gate.Why,
+			Fix: x.flags.Hint("pending", tx.ID()) + " shows what it did, and how to approve it; then " + x.flags.CommitHint(tx.ID()),
+		}
+	case errors.Is(err, agent.ErrNotReleased) && !o.Status.OK():
 		err = nil // the outcome says it
 	}
 	return o, err
@@ -116,7 +126,7 @@ func (x *execution) report(o tool.Outcome) error {
 	if o.Status != tool.StatusDone {
 		return x.problem(o)
 	}
-	p, ok := render.ProgramOf(o.Output)
+	p, ok := callview.ProgramOf(o.Output)
 	if !ok {
 		return fmt.Errorf("call %s: its result is not that of a program", o.Call)
 	}
@@ -140,7 +150,7 @@ func (x *execution) report(o tool.Outcome) error {
 }
 
 // exitCode returns the exit code of a program, as a shell reports it.
-func exitCode(p render.Program) int {
+func exitCode(p callview.Program) int {
 	if p.Signal == "" {
 		return *p.Code
 	}

@@ -13,7 +13,7 @@ import (
 // sandbox, without a watch of folders, and without the parents of processes. An
 // agent works with it, its commands are observed, and a person can revert them.
 func TestOtherSystems(t *testing.T) {
-	bin := build(t, "portable", time.Hour, "-tags=portable")
+	bin := build(t, "portable", time.Hour, "portable", "")
 	t.Run("observed", func(t *testing.T) {
 		p := newPlace(t)
 		p.write("f", "before")

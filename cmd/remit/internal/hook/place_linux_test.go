@@ -17,13 +17,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// build compiles the command with some flags. Files of different flags differ.
-func build(t *testing.T, name string, age time.Duration, flags ...string) string {
+// build compiles the command for some build tags, and sets a variable of it ("":
+// none). Files of different variables differ.
+func build(t *testing.T, name string, age time.Duration, tags, variable string) string {
 	t.Helper()
 	at := filepath.Join(t.TempDir(), name)
-	cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-buildvcs=false", "-o", at}, flags...), "github.com/remit-dev/remit/cmd/remit")...)
+	flags := "-s -w"
+	if variable != "" {
+		flags += " -X " + variable
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-tags", tags, "-ldflags", flags, "-o", at, "github.com/remit-dev/remit/cmd/remit")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	when := time.Now().Add(-age)
+	require.NoError(t, os.Chtimes(at, when, when))
+	return at
+}
+
+// altered copies a program to a file with other content, which runs the same.
+func altered(t *testing.T, program string, age time.Duration) string {
+	t.Helper()
+	raw, err := os.ReadFile(program)
+	require.NoError(t, err)
+	at := filepath.Join(t.TempDir(), filepath.Base(program))
+	require.NoError(t, os.WriteFile(at, append(raw, "altered"...), 0o700))
 	when := time.Now().Add(-age)
 	require.NoError(t, os.Chtimes(at, when, when))
 	return at

@@ -16,9 +16,9 @@ import (
 // TestUpgrade replaces remit while agents work. No call is lost, and all that a
 // prompt did before and after can be reverted.
 func TestUpgrade(t *testing.T) {
-	old := build(t, "old", 2*time.Hour, "-ldflags=-X main.other=old")
-	newer := build(t, "newer", time.Hour, "-ldflags=-X main.other=newer")
-	foreign := build(t, "foreign", 0, "-ldflags=-X github.com/remit-dev/remit/internal/hookclient.protocol=remit/0")
+	old := build(t, "old", 2*time.Hour, "", "main.other=old")
+	newer := altered(t, old, time.Hour)
+	foreign := build(t, "foreign", 0, "", "github.com/remit-dev/remit/internal/hookclient.protocol=remit/0")
 	foreignOld := foreign + "-old"
 	raw, err := os.ReadFile(foreign)
 	require.NoError(t, err)

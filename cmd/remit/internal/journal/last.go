@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -157,6 +158,8 @@ func passedOverReason(c *revert.Call) string {
 		return "it waits for approval"
 	case c.Observed() && c.Reversal != nil:
 		return "what was observed of already reverted; the rest is unknown"
+	case c.Phase == revert.PhaseDone && len(c.Changes) == 0 && unreported(c):
+		return "its agent reported no end, and no change of it is recorded"
 	case c.Observed() && c.Phase == revert.PhaseDone:
 		return "nothing was observed; its tool says that it only reads"
 	case c.Phase == revert.PhaseDone:
@@ -166,6 +169,15 @@ func passedOverReason(c *revert.Call) string {
 	default:
 		return "it is " + string(c.Phase)
 	}
+}
+
+// unreported reports whether a coding agent did not report the end of a call,
+// for example because a person declined it.
+func unreported(c *revert.Call) bool {
+	var out struct {
+		Reported *bool `json:"reported"`
+	}
+	return strings.HasPrefix(c.Tool.Name, "client_") && c.Done != nil && json.Unmarshal(c.Done.Output, &out) == nil && out.Reported != nil && !*out.Reported
 }
 
 // maxPassed limits the calls that writePassed names.

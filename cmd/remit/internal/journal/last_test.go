@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,5 +51,24 @@ func TestLeavesSomething(t *testing.T) {
 		"dropped":                                {revert.Call{Phase: revert.PhaseDropped}, false},
 	} {
 		require.Equal(t, c.left, leavesSomething(&c.Call), name)
+	}
+}
+
+// TestPassedOverReason: only a call whose end is known changed nothing.
+func TestPassedOverReason(t *testing.T) {
+	done := func(tool, output string) *revert.Call {
+		c := &revert.Call{Phase: revert.PhaseDone, Started: &record.Started{Class: effect.Reversible}, Done: &record.Done{Output: json.RawMessage(output)}}
+		c.Tool.Name = tool
+		return c
+	}
+	const nothing, unknown = "it changed nothing", "its agent reported no end, and no change of it is recorded"
+	for _, test := range []struct{ tool, output, why string }{
+		{"client_write", `{"reported":true}`, nothing},
+		{"client_write", `{"reported":false}`, unknown},
+		{"client_write", `{}`, nothing},
+		{"client_write", `null`, nothing},
+		{"report_card", `{"reported":false}`, nothing}, // the output of another tool means something else
+	} {
+		require.Equal(t, test.why, passedOverReason(done(test.tool, test.output)), "%+v", test)
 	}
 }

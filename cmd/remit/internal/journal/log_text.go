@@ -8,6 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
@@ -70,7 +71,7 @@ func writePromptBlock(p cli.Style, w io.Writer, r *promptRecord, calls []callLin
 			words += fmt.Sprintf(" and %d more", len(r.Files)-i)
 			break
 		}
-		words += map[bool]string{true: ": ", false: ", "}[i == 0] + render.Resource(f)
+		words += map[bool]string{true: ": ", false: ", "}[i == 0] + callview.Resource(f)
 	}
 	if slices.ContainsFunc(calls, func(c callLine) bool { return c.Status == string(tool.StatusPending) }) {
 		words += "; " + p.Doubt("waits for approval")
@@ -101,7 +102,9 @@ func foldersWords(roots []folderRecord) string {
 
 // ended returns how the program of a call ended. It returns the zero value if
 // there is none.
-func (c callLine) ended() render.Program { return render.Program{Code: c.ExitCode, Signal: c.Signal} }
+func (c callLine) ended() callview.Program {
+	return callview.Program{Code: c.ExitCode, Signal: c.Signal}
+}
 
 // callWords describes in one line the arguments and the outcome of a call.
 func callWords(p cli.Style, c callLine, tools tool.Registry) string {
@@ -150,5 +153,5 @@ func inputWords(c callLine, tools tool.Registry) string {
 	if !ok || len(c.input) == 0 || string(c.input) == "null" {
 		return ""
 	}
-	return render.Arguments(c.input, t.Spec().Hints.Sensitive)
+	return callview.Arguments(c.input, t.Spec().Hints.Sensitive)
 }

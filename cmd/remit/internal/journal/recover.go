@@ -59,6 +59,9 @@ func runRecover(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool
 			for _, id := range closed {
 				_, _ = fmt.Fprintf(a.Out, "%s closed: it had nothing to revert\n", id)
 			}
+			for _, rep := range rec.Reverted {
+				_, _ = fmt.Fprintf(a.Out, "%s %s: its commit was denied, and recover finished its revert\n", rep.Txn, render.State(a.Style(), rep.State, false))
+			}
 			err = errors.Join(err, writeOpen(ctx, a, rt, rec.RecoveryReport, p))
 		}
 		return err
@@ -160,6 +163,8 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 			continue
 		case t.Committing:
 			_, _ = fmt.Fprintln(w, p.Faint("its commit had begun; go on with it: "+where.Hint("resume", id, "--at-end", "commit")))
+		case waitsForCommit(t):
+			_, _ = fmt.Fprintln(w, p.Faint("its commit waits for approval; look at it: "+where.Hint("pending", id)))
 		case waitingCall(t) != "":
 			_, _ = fmt.Fprintln(w, p.Faint("a call of it waits for approval; answer it: "+where.Hint("approve", waitingCall(t))))
 		case !t.Aborting:
@@ -168,6 +173,10 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 		_, _ = fmt.Fprintln(w, p.Faint("revert it: "+where.Hint("revert", id)))
 	}
 	return nil
+}
+
+func waitsForCommit(t *revert.Txn) bool {
+	return t.WaitingCommit().IsPresent()
 }
 
 // waitingCall returns the ID of a call of a transaction that waits for approval,

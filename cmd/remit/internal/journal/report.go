@@ -8,6 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 )
@@ -89,7 +90,7 @@ func writeNextCommands(p cli.Style, w io.Writer, rep revert.Report, again string
 }
 
 func writeItem(p cli.Style, w io.Writer, i revert.ResourceResult, preview bool) {
-	mark, word, whose := p.Good("✓"), render.RevertOutcome(i.Outcome), ""
+	mark, word, whose := p.Good("✓"), callview.RevertOutcome(i.Outcome), ""
 	if !i.Outcome.Clean() {
 		mark = p.Bad("✗")
 	}
@@ -114,7 +115,7 @@ func writeItem(p cli.Style, w io.Writer, i revert.ResourceResult, preview bool) 
 	if i.Txn != "" {
 		whose += "  of " + i.Txn
 	}
-	_, _ = fmt.Fprintf(w, "%s %-9s %s%s\n", mark, word, render.Resource(i.Resource), whose)
+	_, _ = fmt.Fprintf(w, "%s %-9s %s%s\n", mark, word, callview.Resource(i.Resource), whose)
 	if !i.Outcome.Clean() || i.Outcome.Applies() && i.Action != revert.ActionDrop && i.Why != "" {
 		p.Details(w, &cli.Problem{Why: i.Why})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -41,7 +42,7 @@ func writeCall(p cli.Style, w io.Writer, c shownCall) {
 	writeAttempt(row, c)
 	writeRequest(p, w, row, c)
 	writeApprovals(row, c.attempt)
-	row("why", render.Once(c.attempt.why))
+	row("why", render.Once(c.attempt.Why))
 	writeEnd(row, c)
 	writeOutput(row, c)
 	for _, u := range c.Earlier {
@@ -55,14 +56,14 @@ func writeCall(p cli.Style, w io.Writer, c shownCall) {
 
 // programOf returns how the program of a call ended. It returns the zero value
 // if the call ran none.
-func programOf(c *revert.Call) render.Program {
+func programOf(c *revert.Call) callview.Program {
 	if c.Done == nil {
-		return render.Program{}
+		return callview.Program{}
 	}
-	if program, is := render.ProgramOf(c.Done.Output); is {
+	if program, is := callview.ProgramOf(c.Done.Output); is {
 		return program
 	}
-	return render.Program{}
+	return callview.Program{}
 }
 
 // writeAttempt writes who made the call, with what, and how the policy decided.
@@ -73,28 +74,28 @@ func writeAttempt(row func(name, text string), c shownCall) {
 	row("in", c.Txn)
 	row("began", c.Began.Local().Format("2006-01-02 15:04:05.000"))
 	if c.Erased == nil {
-		row("input", string(a.input))
+		row("input", string(a.Input))
 	}
-	row("redacted", strings.Join(a.redacted, ", "))
-	for _, r := range a.replaced {
+	row("redacted", strings.Join(a.Redacted, ", "))
+	for _, r := range a.Replaced {
 		row("replaced", "filter "+r.By+" gave it another input than "+r.Original)
 	}
 	row("effect", effectWords(c))
 	row("known", coverageWords(c))
 	touches := "touches"
-	if c.Status == string(tool.StatusDenied) && a.refused == nil {
+	if c.Status == string(tool.StatusDenied) && a.Refused == nil {
 		touches = "refused"
 	}
-	for _, access := range a.access {
+	for _, access := range a.Access {
 		row(touches, access.Action+" "+access.Resource)
 	}
-	if a.decision != nil {
-		row("decision", a.decision.Effect)
-		reasonRows(row, a.decision)
+	if a.Decision != nil {
+		row("decision", a.Decision.Effect)
+		reasonRows(row, a.Decision)
 	}
 }
 
-func reasonRows(row func(name, text string), d *render.Decision) {
+func reasonRows(row func(name, text string), d *callview.Decision) {
 	for _, r := range d.Reasons {
 		row("", cli.WithPlace("because "+r.Text, r.At))
 	}
@@ -102,7 +103,7 @@ func reasonRows(row func(name, text string), d *render.Decision) {
 
 // writeRequest writes the open approval request of a call, and the answer to it.
 func writeRequest(p cli.Style, w io.Writer, row func(name, text string), c shownCall) {
-	asked := c.attempt.asked
+	asked := c.attempt.Asked
 	if asked == nil {
 		return
 	}
@@ -125,9 +126,9 @@ func writeRequest(p cli.Style, w io.Writer, row func(name, text string), c shown
 
 // writeApprovals writes who approved what, and what was refused while the call
 // ran.
-func writeApprovals(row func(name, text string), c attempt) {
-	row("approved", approvalWords(c.approval))
-	for _, a := range c.approved {
+func writeApprovals(row func(name, text string), c callview.Attempt) {
+	row("approved", approvalWords(c.Approval))
+	for _, a := range c.Approved {
 		words := approvalWords(&a.Approval)
 		if len(a.Access) > 0 {
 			words += ": " + a.Access[0].Action + " " + a.Access[0].Resource
@@ -137,12 +138,12 @@ func writeApprovals(row func(name, text string), c attempt) {
 		}
 		row("approved", words)
 	}
-	if c.refused == nil {
+	if c.Refused == nil {
 		return
 	}
-	row("refused", c.refused.Action+" "+c.refused.Resource)
-	if c.refusedBy != nil && c.refusedBy.Effect != perm.Allow.String() { // else a person refused it
-		reasonRows(row, c.refusedBy)
+	row("refused", c.Refused.Action+" "+c.Refused.Resource)
+	if c.RefusedBy != nil && c.RefusedBy.Effect != perm.Allow.String() { // else a person refused it
+		reasonRows(row, c.RefusedBy)
 	}
 }
 
@@ -160,11 +161,11 @@ func writeEnd(row func(name, text string), c shownCall) {
 	if c.Erased != nil {
 		row("erased", strings.TrimSuffix(strings.TrimPrefix(erasedWords(erasedOf(c.Call)), "erased ")+": "+c.Erased.Why, ": "))
 		for _, touched := range c.Erased.Touched {
-			row("changed", render.Resource(touched))
+			row("changed", callview.Resource(touched))
 		}
 	}
 	for _, ch := range changesOf(c.Changes) {
-		row("change", render.ChangeVerb(ch.Kind)+" "+render.Resource(ch.Resource)+": "+tokenWords(ch.Before)+" -> "+tokenWords(ch.After))
+		row("change", callview.ChangeVerb(ch.Kind)+" "+callview.Resource(ch.Resource)+": "+tokenWords(ch.Before)+" -> "+tokenWords(ch.After))
 	}
 	for _, h := range c.ContactedHosts() {
 		row("reached", fmt.Sprintf("%s: %d bytes sent, %d received", h.Origin, h.Sent, h.Received))
@@ -183,7 +184,7 @@ func writeEnd(row func(name, text string), c shownCall) {
 // writeOutput writes what the tool returned, or a filter in its place, and what
 // the runtime delivered.
 func writeOutput(row func(name, text string), c shownCall) {
-	if by := c.attempt.answeredBy; by != "" {
+	if by := c.attempt.AnsweredBy; by != "" {
 		row("answered", "by filter "+by+"; the tool did not run")
 	}
 	if c.Status == string(tool.StatusDone) && c.Done != nil {
@@ -193,13 +194,13 @@ func writeOutput(row func(name, text string), c shownCall) {
 			row("", "as made of it by "+strings.Join(c.Done.DeliveredBy, ", "))
 		}
 	}
-	row("ends", c.attempt.ends)
+	row("ends", c.attempt.Ends)
 }
 
 // outputRows writes all of an output: that of a program line by line, any other
 // as JSON.
 func outputRows(row func(name, text string), name string, output json.RawMessage) {
-	e, is := render.ProgramOf(output)
+	e, is := callview.ProgramOf(output)
 	if !is {
 		row(name, string(output))
 		return
@@ -236,7 +237,7 @@ func writeReversal(p cli.Style, w io.Writer, row func(name, text string), u *rev
 		if !r.Outcome.Clean() {
 			mark = p.Bad("✗")
 		}
-		_, _ = fmt.Fprintf(w, "            %s %s %s", mark, reversalWord(u, r), render.Resource(r.Resource))
+		_, _ = fmt.Fprintf(w, "            %s %s %s", mark, reversalWord(u, r), callview.Resource(r.Resource))
 		if r.Why != "" {
 			_, _ = fmt.Fprintf(w, ": %s", cli.Printable(r.Why))
 		}
@@ -249,35 +250,35 @@ func reversalWord(u *revert.Reversal, r effect.Result) string {
 	steps := u.Reverting.Steps
 	i := slices.IndexFunc(steps, func(s effect.Step) bool { return s.Change.Resource == r.Resource })
 	if r.Outcome != effect.Restored || i < 0 {
-		return render.RevertOutcome(r.Outcome)
+		return callview.RevertOutcome(r.Outcome)
 	}
 	return restoring(steps[i].Change.Kind) + "d"
 }
 
 func effectWords(c shownCall) string {
 	a := c.attempt
-	if a.class == "" {
+	if a.Class == "" {
 		return ""
 	}
-	words := string(a.class)
+	words := string(a.Class)
 	if c.Erased != nil {
 		return words
 	}
-	if !a.declared {
+	if !a.Declared {
 		words += " (undeclared)"
 	}
-	return words + ", " + a.confinement
+	return words + ", " + a.Confinement
 }
 
 // coverageWords says what the journal knows of a call that could have effects
 // beyond its records.
 func coverageWords(c shownCall) string {
 	a := c.attempt
-	if a.coverage != effect.Observed || c.Erased != nil {
+	if a.Coverage != effect.Observed || c.Erased != nil {
 		return ""
 	}
-	words := "observed in " + strings.Join(a.observed, ", ") + ", unknown elsewhere"
-	if a.class == effect.Pure {
+	words := "observed in " + strings.Join(a.Observed, ", ") + ", unknown elsewhere"
+	if a.Class == effect.Pure {
 		words += "; the tool says that it only reads"
 		if len(c.Changes) > 0 {
 			words += ", and files were changed during the call"

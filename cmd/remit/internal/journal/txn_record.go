@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
@@ -191,12 +191,12 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 
 func lineOf(t *revert.Txn, c *revert.Call) callLine {
 	l := callLine{
-		Call: c.Ref.Call, Tool: c.Tool.Name, Status: render.Status(c), Changes: changesOf(c.Changes), Reverted: c.RevertSummary(),
+		Call: c.Ref.Call, Tool: c.Tool.Name, Status: callview.Status(c), Changes: changesOf(c.Changes), Reverted: c.RevertSummary(),
 		Queued: t.End == "" && c.IsHeld(), Erased: erasedOf(c), Feedback: c.Feedback,
 		input: c.Input(),
 	}
 	if c.Done != nil {
-		if e, is := render.ProgramOf(c.Done.Output); is {
+		if e, is := callview.ProgramOf(c.Done.Output); is {
 			l.ExitCode, l.Signal = e.Code, e.Signal
 		}
 	}

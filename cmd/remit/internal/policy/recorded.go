@@ -177,6 +177,7 @@ func (r *recordedRequest) fillFacts(ctx context.Context, j journal.Journal, sess
 		req := d.Requests[0]
 		r.missing, r.request.Session, r.request.Txn, r.request.Time, r.request.Call.Batch = d.Unknown, req.Session, req.Txn, req.Time, req.Call.Batch
 		r.request.Call.Script, r.request.Call.URLs, r.request.Call.Prompt = req.Call.Script, req.Call.URLs, req.Call.Prompt
+		r.request.Call.Values, r.request.Call.ValuesCut = req.Call.Values, req.Call.ValuesCut
 		if !slices.Contains(d.Unknown, "tool.tags") {
 			r.request.Tool, r.toolUnknown = req.Tool, false
 		}

@@ -38,6 +38,10 @@ func (r *runner) commit(ctx context.Context) (stopped bool, err error) {
 		r.code = cli.Worst(r.code, cli.CallCode(o))
 		r.results.released(h.line, h.call, o)
 	}
+	if gate := (*agent.CommitError)(nil); errors.As(err, &gate) {
+		r.gated(gate)
+		return false, nil
+	}
 	if errors.Is(err, agent.ErrNotReleased) {
 		r.code = cli.Worst(r.code, notReleasedCode(err))
 		return true, nil
@@ -46,6 +50,26 @@ func (r *runner) commit(ctx context.Context) (stopped bool, err error) {
 		r.code = cli.Worst(r.code, r.skipStep(ctx))
 	}
 	return false, err
+}
+
+// gated reports a commit that the policy did not permit.
+func (r *runner) gated(gate *agent.CommitError) {
+	now := commitState{State: "undecided", Why: gate.Why, Request: gate.Request}
+	code := cli.ExitInternal
+	switch {
+	case errors.Is(gate, tool.ErrPending):
+		now.State, code = "waits", cli.ExitPending
+	case errors.Is(gate, tool.ErrDenied):
+		now.State, code = "denied", cli.ExitDenied
+		r.sum.NotReverted, r.sum.Held = gate.Report.NotReverted(), 0
+		if errors.Is(gate, agent.ErrPartialRevert) {
+			code = cli.ExitPartial
+		}
+	}
+	r.sum.Commit, r.code = &now, cli.Worst(r.code, code)
+	if now.State != "denied" && r.endStep > 0 {
+		r.sum.NotRun, r.endStep = r.remaining(r.endStep), 0
+	}
 }
 
 // notReleasedCode returns the code for a release without an outcome.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -13,30 +13,30 @@ import (
 // Answer is the JSON form of the outcome of one call. Optional keys are present
 // only if they have a value.
 type Answer struct {
-	Line          int              `json:"line"`
-	Released      bool             `json:"released,omitempty"` // the policy held the call at this line, and the commit released it
-	Call          string           `json:"call"`               // empty: the line is not a call
-	Txn           string           `json:"txn"`                // empty: the line is not a call
-	Tool          string           `json:"tool"`
-	Status        tool.Status      `json:"status"`
-	Stage         string           `json:"stage,omitempty"`
-	Output        json.RawMessage  `json:"output"`
-	Decision      *render.Decision `json:"decision"`
-	EffectClass   effect.Class     `json:"effect_class"`
-	Changes       []tool.Change    `json:"changes"`
-	Verdict       *tool.Verdict    `json:"verdict"`
-	Reverted      string           `json:"reverted,omitempty"`
-	RevertResults []effect.Result  `json:"revert,omitempty"`
-	Error         *tool.Problem    `json:"error"`
-	Text          string           `json:"text,omitempty"`   // text for the model, if there is no output or a filter adds to it
-	Filter        string           `json:"filter,omitempty"` // filter that refused the call
-	Ends          string           `json:"ends,omitempty"`   // why the caller should make no further call
+	Line          int                `json:"line"`
+	Released      bool               `json:"released,omitempty"` // the policy held the call at this line, and the commit released it
+	Call          string             `json:"call"`               // empty: the line is not a call
+	Txn           string             `json:"txn"`                // empty: the line is not a call
+	Tool          string             `json:"tool"`
+	Status        tool.Status        `json:"status"`
+	Stage         string             `json:"stage,omitempty"`
+	Output        json.RawMessage    `json:"output"`
+	Decision      *callview.Decision `json:"decision"`
+	EffectClass   effect.Class       `json:"effect_class"`
+	Changes       []tool.Change      `json:"changes"`
+	Verdict       *tool.Verdict      `json:"verdict"`
+	Reverted      string             `json:"reverted,omitempty"`
+	RevertResults []effect.Result    `json:"revert,omitempty"`
+	Error         *tool.Problem      `json:"error"`
+	Text          string             `json:"text,omitempty"`   // text for the model, if there is no output or a filter adds to it
+	Filter        string             `json:"filter,omitempty"` // filter that refused the call
+	Ends          string             `json:"ends,omitempty"`   // why the caller should make no further call
 }
 
 func answerOf(n int, o tool.Outcome) Answer {
 	a := Answer{
 		Line: n, Call: o.Call, Txn: o.Txn, Tool: o.Tool, Status: o.Status, Stage: o.Stage, Output: o.Output,
-		Decision: render.DecisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
+		Decision: callview.DecisionOf(o.Decision), EffectClass: o.EffectClass, Changes: o.Changes, Verdict: o.Verdict,
 		Reverted: o.Reverted, RevertResults: o.RevertResults, Error: o.Error, Filter: o.Filter, Ends: o.EndLoop,
 	}
 	if !o.Status.OK() || o.Status == tool.StatusHeld || o.EndLoop != "" {
@@ -67,6 +67,15 @@ type Summary struct {
 	NotRun *notRun `json:"not_run,omitempty"` // lines that did not run because a call stopped the script
 
 	Committing bool `json:"committing,omitempty"` // an open transaction whose commit began and stopped
+
+	Commit *commitState `json:"commit,omitempty"` // the policy did not let the transaction commit
+}
+
+// commitState says why the policy did not let a transaction commit.
+type commitState struct {
+	State   string `json:"state"`             // waits, denied, undecided
+	Why     string `json:"why"`               // the reasons
+	Request string `json:"request,omitempty"` // digest that an approval names
 }
 
 // notRun is the rest of a script after the line that stopped it.
@@ -85,7 +94,7 @@ func (s *Summary) count(o tool.Outcome) {
 		s.Waiting++
 	case tool.StatusDone:
 		s.Done++
-		if e, is := render.ProgramOf(o.Output); is && e.Failed() {
+		if e, is := callview.ProgramOf(o.Output); is && e.Failed() {
 			s.ProgramsFailed++
 		}
 	case tool.StatusHeld:

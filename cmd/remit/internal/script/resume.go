@@ -12,10 +12,10 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
-	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/cmd/remit/internal/upstream"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
@@ -200,7 +200,7 @@ func (r *runner) endAbandoned(ctx context.Context, rt *agent.Runtime, id string)
 		return &cli.Problem{Code: cli.ExitUsage, What: "transaction " + id + " is not left open", Why: "it is " + string(t.State()), Fix: r.flags.Hint("log", "--txn", id) + " tells of it"}
 	}
 	for _, c := range t.Calls {
-		if status := tool.Status(render.Status(c)); c.IsHeld() { // earlier attempts do not count
+		if status := tool.Status(callview.Status(c)); c.IsHeld() { // earlier attempts do not count
 			r.sum.count(tool.Outcome{Status: tool.StatusHeld})
 		} else if c.Phase != revert.PhaseDropped {
 			r.sum.count(tool.Outcome{Status: status})

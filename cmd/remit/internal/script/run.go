@@ -59,7 +59,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	flags.StringVar(&f.AtEnd, "at-end", "commit", "`END` of the transaction after the last call: commit, revert or leave-open")
 	startup.AddSandboxFlag(cmd, &f.Workspace)
 	startup.AddLimitFlags(cmd, &f.Limits)
-	flags.StringArrayVar(&f.UserTexts, "user-text", nil, "`TEXT` of the user, such as a prompt; its URLs are user-provided: docs/guides/data-flow.md")
+	flags.StringArrayVar(&f.UserTexts, "user-text", nil, "`TEXT` of the user, such as a prompt; its URLs are user-provided, and its values are the user's: docs/guides/data-flow.md")
 	flags.DurationVar(&f.ClaimTimeout, "claim-timeout", 0, "`TIME` for which a call waits for a file that another open transaction claims, such as 30s (default: the call fails immediately and names that transaction)")
 	flags.BoolVar(&f.Atomic, "atomic", false, "revert everything and end the script at the first call that is not done")
 	flags.BoolVar(&f.KeepGoing, "keep-going", false, "continue after a line that is not a step, and run a file that contains one")

@@ -30,6 +30,7 @@ type runner struct {
 	sum        Summary    // summary of the current or next transaction
 	held       map[string]heldCall
 	ended      bool // the transaction ended, and no line followed
+	endStep    int  // number of the line whose end of the transaction is in progress; 0: none
 }
 
 // script runs the lines, and ends the transaction that they leave open. It
@@ -88,7 +89,11 @@ func (r *runner) line(ctx context.Context, l line) (going bool, err error) {
 		return r.refuse(ctx, l.n, err)
 	}
 	if s.end != "" {
-		return true, r.finish(ctx, s.end)
+		r.endStep = l.n
+		err := r.finish(ctx, s.end)
+		going := r.endStep > 0 // later lines can depend on a commit that waits
+		r.endStep = 0
+		return going, err
 	}
 	if err := r.begin(ctx); err != nil {
 		return false, err
@@ -184,14 +189,20 @@ func (r *runner) calls(ctx context.Context, n int, calls []call) (going bool, er
 
 // stop ends the script at line n.
 func (r *runner) stop(ctx context.Context, n int, how string) error {
-	r.sum.NotRun = &notRun{From: n + 1}
-	if r.rest != nil {
-		left := r.rest()
-		if r.sum.NotRun = nil; len(left) > 0 {
-			r.sum.NotRun = &notRun{From: left[0].n, Lines: len(left)}
-		}
-	}
+	r.sum.NotRun = r.remaining(n)
 	return r.finish(ctx, how)
+}
+
+// remaining returns the lines after line n, or nil if there are none.
+func (r *runner) remaining(n int) *notRun {
+	if r.rest == nil {
+		return &notRun{From: n + 1}
+	}
+	left := r.rest()
+	if len(left) == 0 {
+		return nil
+	}
+	return &notRun{From: left[0].n, Lines: len(left)}
 }
 
 func (r *runner) answer(n int, c call, o tool.Outcome) {

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
@@ -36,7 +38,7 @@ func (t textWriter) ended(n int, c call, o tool.Outcome, how string) {
 	}
 	var words string
 	mark := t.markOf(o.Status)
-	program, isProgram := render.ProgramOf(o.Output)
+	program, isProgram := callview.ProgramOf(o.Output)
 	isProgram = isProgram && o.Status == tool.StatusDone
 	if isProgram && program.Failed() {
 		mark, how = t.paint.Bad("✗"), how+t.paint.Bad(program.Result())+"  "
@@ -111,6 +113,10 @@ func (t textWriter) end(s Summary) {
 		t.openItems(results(s.NotReverted))
 	}
 	t.notRun(s)
+	if s.Commit != nil {
+		what := map[string]string{"waits": t.paint.Doubt("the commit waits for approval: "), "denied": t.paint.Bad("the commit was denied: ")}[s.Commit.State]
+		_, _ = fmt.Fprintln(t.w, cmp.Or(what, t.paint.Bad("the policy could not decide about the commit: "))+cli.Printable(s.Commit.Why))
+	}
 	t.goesOn(s)
 	*t.left = false
 }
@@ -129,6 +135,9 @@ func (t textWriter) goesOn(s Summary) {
 	}
 	say("revert it: " + t.where.Hint("revert", s.Txn))
 	switch {
+	case over && s.Commit != nil && s.Commit.State == "waits":
+		say("look at it and approve it: " + t.where.Hint("pending", s.Txn))
+		say("once it is answered: " + t.commit(s.Txn))
 	case over && s.Committing:
 		say("its commit has begun; go on with it: " + t.commit(s.Txn))
 	case over:
@@ -191,5 +200,5 @@ func (t textWriter) args(c call) string {
 	if found, ok := t.tools.Get(c.tool); ok {
 		hidden = found.Spec().Hints.Sensitive
 	}
-	return render.Arguments(c.args, hidden)
+	return callview.Arguments(c.args, hidden)
 }

@@ -26,7 +26,7 @@ type Flags struct {
 	AsSet                  bool
 	Notify                 string // program that is notified of pending calls
 	Limits                 Limits
-	UserTexts              []string           // texts of the user, whose URLs are user-provided
+	UserTexts              []string           // texts of the user, whose URLs and values are user-provided
 	Recovers               bool               // recover the calls that dead processes left in flight, at the start
 	Retain                 *revert.Retention  // retention while the runtime is open; nil: none
 	RestCommand            func(n int) string // command that runs the script from a line on; nil: there is none

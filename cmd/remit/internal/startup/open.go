@@ -100,8 +100,9 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 	}
 	opts := append(slices.Concat(roots, databases, reach), agent.Policy(policyfile.AskBeforeChange(engine, f.Policies, f.Upstreams.Config, f.rootWords())), agent.Approver(approver), agent.Driver(programs), agent.Filters(filters...))
 	tell := Notices(a, f)
+	opts = append(opts, agent.OnWaiting(tell.Show)) // a commit can wait in any mode
 	if f.OnAsk == "wait" {
-		opts = append(opts, agent.SuspendForApproval(), agent.OnWaiting(tell.Show))
+		opts = append(opts, agent.SuspendForApproval())
 	}
 	limits := tool.Limits{ClaimTimeout: f.ClaimTimeout}
 	if f.OnAsk == "prompt" { // the user at the terminal ends the wait, without a clock

@@ -23,7 +23,7 @@ const maxToken = 1 << 10
 // the session file holds.
 func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (*agent.Session, error) {
 	who := perm.Principal{ID: f.As, Roles: f.Roles}
-	how := []agent.SessionOption{agent.UserURLs(f.UserTexts...)}
+	how := []agent.SessionOption{agent.Heard(f.UserTexts...)}
 	data, err := f.Data.Options()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
@@ -103,7 +104,7 @@ func workspaceIn(ctx context.Context, dir string) (rec record.Root, err error) {
 		return rec, err
 	}
 	q := journal.Query{Kinds: []record.Kind{record.KindSession}, Newest: true}
-	_, err = firstSession(ctx, j, q, func(body *record.Session) (ok bool) {
+	_, err = callview.FirstSession(ctx, j, q, func(body *record.Session) (ok bool) {
 		rec, ok = workspaceOf(body)
 		return ok
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/disk"
 	"github.com/remit-dev/remit/internal/host"
@@ -41,7 +42,7 @@ func IsFolder(a *cli.App, folder string, rec record.Root) bool {
 // path.
 func (p *Workspace) CheckOwner(ctx context.Context, a *cli.App, j journal.Journal, folder string) error {
 	var newest record.Root
-	same, err := firstSession(ctx, j, journal.Query{Kinds: []record.Kind{record.KindSession}, Newest: true}, func(body *record.Session) bool {
+	same, err := callview.FirstSession(ctx, j, journal.Query{Kinds: []record.Kind{record.KindSession}, Newest: true}, func(body *record.Session) bool {
 		rec, ok := workspaceOf(body)
 		if ok && newest.Path == "" {
 			newest = rec

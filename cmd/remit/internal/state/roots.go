@@ -11,6 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 )
@@ -111,7 +112,7 @@ func FoldersOf(roots []string) (folders []string) {
 // the recorded folder.
 func (p *Workspace) RootFolders(ctx context.Context, j journal.Journal, session string) (map[string]string, error) {
 	out := map[string]string{}
-	body, err := sessionRecord(ctx, j, session)
+	body, err := callview.SessionRecord(ctx, j, session)
 	if err != nil {
 		return nil, err
 	}

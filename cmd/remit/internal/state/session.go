@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -24,41 +25,15 @@ func workspaceOf(body *record.Session) (r record.Root, ok bool) {
 	return body.Roots[i], true
 }
 
-// sessionRecord returns the record of a session, nil if there is none.
-func sessionRecord(ctx context.Context, j journal.Journal, session string) (*record.Session, error) {
-	return firstSession(ctx, j, journal.Query{Session: session, Kinds: []record.Kind{record.KindSession}, Limit: 1}, func(*record.Session) bool { return true })
-}
-
 // BeganIn reports whether a session began in the folder that is at this real path
 // now.
 func BeganIn(ctx context.Context, a *cli.App, j journal.Journal, session, folder string) (bool, error) {
-	body, err := sessionRecord(ctx, j, session)
+	body, err := callview.SessionRecord(ctx, j, session)
 	if err != nil || body == nil {
 		return false, err
 	}
 	rec, ok := workspaceOf(body)
 	return ok && IsFolder(a, folder, rec), nil
-}
-
-// firstSession returns the first session record for which is returns true, nil
-// if there is none.
-func firstSession(ctx context.Context, j journal.Journal, q journal.Query, is func(*record.Session) bool) (*record.Session, error) {
-	for e, err := range j.Entries(ctx, q) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Erased != "" {
-			continue
-		}
-		rec, err := record.Unseal(e)
-		if err != nil {
-			return nil, err
-		}
-		if body, ok := rec.Body.(*record.Session); ok && is(body) {
-			return body, nil
-		}
-	}
-	return nil, nil
 }
 
 // sessionOfID returns the record of the session of a transaction or a call. It
@@ -74,7 +49,7 @@ func sessionOfID(ctx context.Context, j journal.Journal, id string) (*record.Ses
 	if err != nil {
 		return nil, err
 	}
-	return sessionRecord(ctx, j, t.Session)
+	return callview.SessionRecord(ctx, j, t.Session)
 }
 
 // Principal describes the owner of a session, from the session's record.

@@ -61,3 +61,29 @@ func (d Definition) Takes(name string) error {
 	}
 	return errors.New(naming.Unknown("argument", name, "tool "+d.Name, names))
 }
+
+// CheckPlaces returns an error for a JSON pointer to no declared argument, or to
+// no declared field of the structured content. * stands for each element or
+// member. It accepts every pointer if the tool declares no such schema.
+func (d Definition) CheckPlaces(arguments, fields []string) error {
+	if err := checkPlaces(d.input, arguments); err != nil {
+		return fmt.Errorf(`"roles": %w`, err)
+	}
+	if err := checkPlaces(d.output, fields); err != nil {
+		return fmt.Errorf(`"trustedFields": %w`, err)
+	}
+	return nil
+}
+
+func checkPlaces(declared canon.Value, pointers []string) error {
+	if len(pointers) == 0 {
+		return nil
+	}
+	s := usable(declared)
+	for _, pointer := range pointers {
+		if err := s.CheckPointer(pointer); err != nil {
+			return fmt.Errorf("%s: %w", pointer, err)
+		}
+	}
+	return nil
+}

@@ -25,6 +25,7 @@ type Definition struct {
 	Digest      string
 	Raw         json.RawMessage // as the server wrote it
 	input       canon.Value     // its input schema
+	output      canon.Value     // its output schema; zero: it declares none
 	Hints       Hints
 }
 
@@ -114,6 +115,7 @@ func Parse(k Kind, raw json.RawMessage) (Definition, error) {
 func (d Definition) asTool(v canon.Value) (Definition, error) {
 	d.Digest = string(canon.Sum("remit/mcp-tool/v1", v.Canonical()))
 	d.input, _ = v.Get("inputSchema")
+	d.output, _ = v.Get("outputSchema")
 	switch {
 	case !naming.Permitted(d.Name):
 		return d, errors.New("its name is not 1 to 128 letters, digits and . _ -")
@@ -172,21 +174,31 @@ func memberValue(object []byte, name string) (at, end int, err error) {
 // and the server validates its input itself. A schema that the runtime cannot
 // use, such as one of an older draft, is loose too.
 func (d Definition) InputSchema(loose bool) json.RawMessage {
-	if !loose {
-		doc, ok := d.input.Any().(map[string]any)
-		if ok {
-			if draft, is := doc["$schema"].(string); is && strings.Contains(draft, "draft-07") {
-				delete(doc, "$schema") // what servers write means the same in both
-			}
-			raw, err := canon.Marshal(doc)
-			if err == nil {
-				if _, err = schema.Compile(raw); err == nil {
-					return raw
-				}
-			}
-		}
+	if compiled := usable(d.input); !loose && compiled != nil {
+		return compiled.Canonical()
 	}
 	return json.RawMessage(`{"type":"object"}`)
+}
+
+// usable returns a schema that a server declares, or nil if the runtime cannot
+// use it.
+func usable(declared canon.Value) *schema.Schema {
+	doc, ok := declared.Any().(map[string]any)
+	if !ok {
+		return nil
+	}
+	if draft, is := doc["$schema"].(string); is && strings.Contains(draft, "draft-07") {
+		delete(doc, "$schema") // what servers write means the same in both
+	}
+	raw, err := canon.Marshal(doc)
+	if err != nil {
+		return nil
+	}
+	compiled, err := schema.Compile(raw)
+	if err != nil {
+		return nil
+	}
+	return compiled
 }
 
 // Describe returns the name of a key for messages.

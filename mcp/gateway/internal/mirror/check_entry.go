@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,9 @@ func (m mirroredTool) checkEntry(others []definition.Definition) error {
 		}
 	}
 	e := m.entry
+	if err := m.def.CheckPlaces(slices.Sorted(maps.Keys(e.Roles)), e.TrustedFields); err != nil {
+		return err
+	}
 	if err := m.invokes(`"before"`, e.ReadBefore, others); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/remit-dev/remit/ctxperm"
@@ -44,7 +45,7 @@ func (m mirroredTool) spec(loose bool) (tool.Spec, error) {
 	}
 	e := m.entry
 	s := tool.Spec{
-		Name: naming.ForRuntime(m.u.Server.Name, m.def.Name), Description: m.def.Description, Tags: []string{"mcp", "untrusted"}, OutputContent: &provenance.Content{Trust: provenance.Untrusted},
+		Name: naming.ForRuntime(m.u.Server.Name, m.def.Name), Description: m.def.Description, Tags: []string{"mcp", "untrusted"}, OutputContent: m.content(),
 		Input: m.def.InputSchema(loose), Needs: append(m.u.Requests.Needs(), perm.Access(perm.Call, self.String())),
 		EffectClass: e.Class, Destination: e.Destination, Execute: m.execute,
 		Provenance: provenance.Source{Kind: provenance.MCP, Name: naming.ForClients(m.u.Server.Name, m.def.Name), Version: m.def.Digest},
@@ -52,6 +53,8 @@ func (m mirroredTool) spec(loose bool) (tool.Spec, error) {
 	}
 	if e.Draft {
 		s.Tags = append(s.Tags, "draft")
+	} else {
+		s.Roles = maps.Clone(e.Roles)
 	}
 	if m.u.Sandbox != nil {
 		s = sandboxSpec(m.u.Sandbox, s)
@@ -75,6 +78,20 @@ func (m mirroredTool) spec(loose bool) (tool.Spec, error) {
 		s.Verify = m.verify
 	}
 	return s, nil
+}
+
+// content returns the trust of results. Those of a draft are not trusted: what it
+// says is a guess from names.
+func (m mirroredTool) content() *provenance.Content {
+	c := &provenance.Content{Trust: provenance.Untrusted}
+	if m.entry.Draft || len(m.entry.TrustedFields) == 0 {
+		return c
+	}
+	c.Fields = map[string]provenance.Trust{}
+	for _, pointer := range m.entry.TrustedFields {
+		c.Fields["/structuredContent"+pointer] = provenance.Trusted
+	}
+	return c
 }
 
 // needs adds the needs of the entry.

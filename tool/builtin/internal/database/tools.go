@@ -65,6 +65,7 @@ func querySpec() tool.Spec {
 		Name:        "sql_query",
 		Description: "Run one SQL statement that only reads. The answer is one page: columns, rows and has_more.",
 		Input:       object(statement+rowWindow+pageNumber, `"database","sql"`),
+		Roles:       provenance.Roles{"/sql": provenance.Selector, "/params": provenance.Selector, "/max_rows": provenance.Selector, "/page": provenance.Selector},
 		Needs:       bound(perm.Read), EffectClass: effect.Pure,
 		Execute: with(func(ctx context.Context, db *handle.Database, in input) (tool.Result, error) {
 			s, err := in.statement()
@@ -85,6 +86,7 @@ func executeSpec() tool.Spec {
 		Name:        "sql_execute",
 		Description: "Run one SQL statement that changes rows: INSERT, UPDATE or DELETE, with RETURNING where rows are wanted back. It can be reverted row by row; what changes the schema is refused.",
 		Input:       object(statement+rowWindow, `"database","sql"`),
+		Roles:       provenance.Roles{"/max_rows": provenance.Selector},
 		Needs:       bound(perm.Read, perm.Write), EffectClass: effect.Reversible, Verify: verify.Changes,
 		Execute: with(func(ctx context.Context, db *handle.Database, in input) (tool.Result, error) {
 			s, err := in.statement()

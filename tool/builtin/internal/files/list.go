@@ -58,6 +58,7 @@ func listSpec() tool.Spec {
 		Name: "file_list", Tags: []string{"files"},
 		Description: "List a directory; with recursive all below it, sorted. The answer is one page: entries, has_more, and left_out: how many entries it passes over, by reason.",
 		Input:       object(dirArgument+`,"recursive":{"type":"boolean","description":"List what is in directories too."}`+pageArgument+rootArgument, ``),
+		Roles:       selectors("recursive", "page"),
 		Needs:       anywhere(perm.List), AccessFor: exact(listAccess), EffectClass: effect.Pure,
 		Execute: with(func(ctx context.Context, f *handle.Files, i listIn) (tool.Result, error) {
 			number := max(i.Page, 1)
@@ -127,6 +128,7 @@ func searchSpec() tool.Spec {
 		Input: object(`"pattern":{"type":"string","minLength":1,"maxLength":1000,"description":"RE2 expression, matched against each line."},
 			"literal":{"type":"boolean","description":"The pattern is plain text."},
 			"glob":{"type":"string","description":"Which files: *.go by name, src/**/*.go by path."},`+dirArgument+pageArgument+rootArgument, `"pattern"`),
+		Roles:     selectors("pattern", "literal", "glob", "page"),
 		Needs:     anywhere(perm.List, perm.Read),
 		AccessFor: exact(searchAccess), EffectClass: effect.Pure,
 		Execute: with(func(ctx context.Context, f *handle.Files, i searchIn) (tool.Result, error) {

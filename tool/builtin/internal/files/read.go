@@ -28,6 +28,7 @@ func readSpec() tool.Spec {
 		Input: object(pathArgument+`,
 			"offset":{"type":"integer","minimum":0,"description":"First byte to read; 0 is the beginning."},
 			"limit":{"type":"integer","minimum":1,"maximum":33554432,"description":"Most bytes to read; all by default."}`+rootArgument, `"path"`),
+		Roles: selectors("offset", "limit"),
 		Needs: need(perm.Read), AccessFor: named[readIn](perm.Read), EffectClass: effect.Pure,
 		Execute: with(func(ctx context.Context, f *handle.Files, i readIn) (tool.Result, error) {
 			part, err := f.Read(ctx, i.Path, i.Offset, i.Limit)

@@ -71,6 +71,16 @@ func anywhere(actions ...perm.Action) []perm.ResourceAccess {
 	return out
 }
 
+// selectors are the roles of arguments that choose what is read of what a call
+// names.
+func selectors(names ...string) provenance.Roles {
+	roles := provenance.Roles{}
+	for _, name := range names {
+		roles["/"+name] = provenance.Selector
+	}
+	return roles
+}
+
 // exact returns the accesses of one call. It rejects invalid arguments before
 // the runtime asks an approver.
 func exact[In interface{ root() string }](paths func(In) ([]access, error)) func(json.RawMessage) ([]perm.ResourceAccess, error) {

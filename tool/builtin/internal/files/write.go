@@ -9,6 +9,7 @@ import (
 
 	handle "github.com/remit-dev/remit/ctxperm/files"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -43,6 +44,8 @@ func writeSpec() tool.Spec {
 			"mode":{"type":"string","pattern":"^0?[4-7][0-7]{2}$","description":"Permission bits in octal, such as 0644, readable for the owner; kept by default."},
 			"if_absent":{"type":"boolean","description":"Fail if the file exists."},
 			"parents":{"type":"boolean","description":"Make the directories above it that are missing."}`+rootArgument, `"path","content"`),
+		// The flags do nothing to a file that the path does not name.
+		Roles: provenance.Roles{"/content": provenance.Payload, "/if_absent": provenance.Payload, "/parents": provenance.Payload},
 		Needs: append(need(perm.Write), anywhere(perm.Write)...), AccessFor: named[writeIn](perm.Write), Bound: exact(writeIn.above),
 		EffectClass: effect.Reversible, Verify: verifyWrite,
 		Execute: with(func(ctx context.Context, f *handle.Files, i writeIn) (tool.Result, error) {
@@ -80,6 +83,8 @@ func editSpec() tool.Spec {
 			"old":{"type":"string","minLength":1,"description":"The text to replace."},
 			"new":{"type":"string","description":"What to put in its place."},
 			"all":{"type":"boolean","description":"Replace every occurrence."}`+rootArgument, `"path","old","new"`),
+		// The old text can choose no more than the content of file_write can.
+		Roles: provenance.Roles{"/old": provenance.Payload, "/new": provenance.Payload, "/all": provenance.Payload},
 		Needs: need(perm.Read, perm.Write), AccessFor: named[editIn](perm.Read, perm.Write),
 		EffectClass: effect.Reversible, Verify: verifyEdit,
 		Execute: with(func(ctx context.Context, f *handle.Files, i editIn) (tool.Result, error) {

@@ -15,6 +15,7 @@ import (
 	handle "github.com/remit-dev/remit/ctxperm/web"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -30,6 +31,7 @@ type Call struct {
 	URL         string
 	Headers     map[string]string
 	Input       json.RawMessage
+	Roles       provenance.Roles
 	Secret      string
 	Keyed       bool
 	Undo        *handle.Compensation
@@ -60,7 +62,7 @@ func (c Call) tool() (tool.Tool, error) {
 		return tool.Tool{}, err
 	}
 	s := tool.Spec{
-		Name: c.Name, Description: c.Description, Version: c.Version, Tags: c.Tags, Input: c.Input, Provenance: source(),
+		Name: c.Name, Description: c.Description, Version: c.Version, Tags: c.Tags, Input: c.Input, Roles: c.Roles, Provenance: source(),
 		Needs: needs, AccessFor: c.check, Confinement: tool.Handles, Destination: tool.Configured, EffectClass: effect.Pivot,
 		Execute: c.execute, Hints: tool.Hints{Idempotent: c.Keyed},
 	}

@@ -65,6 +65,7 @@ func fetchSpec() tool.Spec {
 			"headers":{"type":"object","additionalProperties":{"type":"string"},"description":"Headers by name. Credentials are added by the runtime."},
 			"body":{"type":"string","description":"The body, of other methods than GET and HEAD."},
 			"idempotency_key":{"type":"string","minLength":1,"maxLength":255,"description":"Sent as Idempotency-Key, for services that can tell a repeat."}}}`),
+		Roles: provenance.Roles{"/body": provenance.Payload},
 		Needs: []perm.ResourceAccess{
 			perm.Access(perm.Connect, "https://*:*/**"), perm.Access(perm.Connect, "http://*:*/**"), perm.Access(perm.Use, "secret://*"),
 		},

@@ -1,0 +1,208 @@
+package approve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/startup"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+)
+
+// isTxn reports whether an ID is that of a transaction.
+func isTxn(id string) bool { return strings.HasPrefix(id, "t_") }
+
+// pendingCommitRecord is the JSON form of a commit that waits.
+type pendingCommitRecord struct {
+	Commit    string             `json:"commit"` // ID of the transaction
+	Session   string             `json:"session"`
+	Principal string             `json:"principal"`
+	Totals    *perm.EffectTotals `json:"totals"`
+	Effects   []perm.EffectFacts `json:"effects"` // what the policy saw
+	Reasons   []callview.Reason  `json:"reasons"`
+	Since     time.Time          `json:"since"`
+	Expires   time.Time          `json:"expires"`
+	State     string             `json:"state"`             // waits, approved, denied, expired, changed
+	By        string             `json:"by,omitempty"`      // who answered
+	OwnerGone bool               `json:"owner_gone"`        // the process that commits has ended
+	Diff      string             `json:"diff,omitempty"`    // what the transaction did
+	Note      string             `json:"note,omitempty"`    // what diff lacks, and why
+	Question  string             `json:"question"`          // digest that an approval names
+	Approve   string             `json:"approve,omitempty"` // command that approves the commit
+}
+
+// writeCommits writes commits that wait, after other output if after is set.
+func writeCommits(ctx context.Context, a *cli.App, p *state.Workspace, all []callview.PendingCommit, most int, asJSON, after bool) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
+		for _, w := range all {
+			r, err := commitRecordOf(ctx, a, p, rt, w, most)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				a.WriteJSON(r)
+				continue
+			}
+			if after {
+				_, _ = fmt.Fprintln(a.Out)
+			}
+			after = true
+			writeCommit(a, p, r)
+		}
+		return nil
+	})
+}
+
+func commitRecordOf(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, w callview.PendingCommit, most int) (pendingCommitRecord, error) {
+	who, err := state.PrincipalOf(ctx, rt.Journal(), w.Txn.Session)
+	if err != nil {
+		return pendingCommitRecord{}, err
+	}
+	body := w.Decision.Decided
+	r := pendingCommitRecord{
+		Commit: w.Txn.ID, Session: w.Txn.Session, Principal: who.ID, Since: w.Decision.At, Expires: body.Expires, OwnerGone: !w.Alive, Question: body.Digest,
+	}
+	var saw perm.TxnFacts
+	var d perm.DecisionRecord
+	if err := errors.Join(json.Unmarshal(body.Txn, &saw), json.Unmarshal(body.Decision, &d)); err != nil {
+		return r, fmt.Errorf("the decision about the commit of %s: %w", r.Commit, err)
+	}
+	r.Totals, r.Effects, r.Reasons = saw.Totals, cli.Listed(saw.Effects), cli.Listed(callview.DecisionOf(&d).Reasons)
+	text, err := rt.CommitText(ctx, r.Commit)
+	shown := callview.Preview{Patch: text}.Truncate(most)
+	if err != nil {
+		shown.Note = "no difference can be shown: " + cli.PlainError(err)
+	}
+	r.Diff, r.Note = shown.Patch, shown.Note
+	switch answer := w.Decision.Answered; {
+	case answer != nil && !answer.Approved:
+		r.State, r.By = "denied", answer.By
+	case w.Txn.CommitDigest() != body.Digest:
+		r.State = "changed"
+	case answer != nil:
+		r.State, r.By = "approved", answer.By
+	case a.Host.Now().After(r.Expires):
+		r.State = "expired"
+	default:
+		r.State, r.Approve = "waits", p.Hint("approve", r.Commit, "--request", r.Question)
+	}
+	return r, nil
+}
+
+func writeCommit(a *cli.App, at *state.Workspace, r pendingCommitRecord) {
+	p, w := a.Style(), a.Out
+	_, _ = fmt.Fprintf(w, "%s %s  commit of %s\n", p.Doubt("…"), p.Bold(r.Commit), cli.Count(r.Totals.Effects, "effect"))
+	row := func(name, text string) {
+		if text != "" {
+			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint(fmt.Sprintf("%-9s", name)), cli.Printable(text))
+		}
+	}
+	row("asked by", r.Principal+", in session "+r.Session)
+	for _, why := range r.Reasons {
+		row("because", cli.WithPlace(why.Text, why.At))
+	}
+	for _, e := range r.Effects {
+		if e.Class != "reversible" || e.Kind == "connect" || e.Unknown {
+			row(e.Kind, e.Resource.Text+" by "+e.Tool+", "+e.Class+map[bool]string{true: ", outcome unknown"}[e.Unknown])
+		}
+	}
+	row("since", fmt.Sprintf("%s (%s)", when(r.Since), a.Host.Now().Sub(r.Since).Round(time.Second)))
+	again := at.Hint("resume", r.Commit, "--at-end", "commit") + ", with the --policy, --database and --services that the run had"
+	switch r.State {
+	case "waits":
+		row("until", when(r.Expires))
+	case "expired":
+		row("until", when(r.Expires)+": it is too late to answer; "+again+" asks again")
+	case "changed":
+		row("until", "the transaction has changed since; its next commit asks again")
+	default:
+		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
+	}
+	if r.OwnerGone {
+		row("process", "the one that made it has ended: once the commit is answered, "+again+", ends it")
+	}
+	if r.Diff != "" {
+		_, _ = fmt.Fprintf(w, "  %s\n", p.Faint("did"))
+		p.Patch(w, r.Diff)
+	}
+	row("note", r.Note)
+	row("approve", r.Approve)
+	if r.State == "waits" {
+		row("refuse", at.Hint("deny", r.Commit)+", which reverts it at its next commit")
+	}
+}
+
+// commitAnswerOutput is the JSON form of an answer to a commit.
+type commitAnswerOutput struct {
+	Commit string `json:"commit"`
+	As     string `json:"as"` // approved or denied
+	By     string `json:"by"`
+	Why    string `json:"why"`
+}
+
+// answerCommit records an answer to a commit that waits.
+func answerCommit(ctx context.Context, a *cli.App, f *answerFlags, txn, who string) error {
+	if f.scope != "" {
+		return cli.UsageProblem("--remember is for calls: an approval of a commit covers nothing else")
+	}
+	at := f.Workspace
+	at.Moved = nil
+	alive := false
+	err := startup.WithRuntime(ctx, a, &at, func(rt *agent.Runtime) error {
+		f.HintFlags = at.HintFlags
+		t, err := revert.Load(ctx, rt.Journal(), txn)
+		if err != nil {
+			return err
+		}
+		if alive, err = rt.Journal().Alive(ctx, t.Owner); err != nil {
+			return err
+		}
+		d, waits := t.WaitingCommit().Get()
+		if f.approves && waits {
+			if err := approval.CheckAskers(a, &at, d.Decided.Processes); err != nil {
+				return err
+			}
+			if f.question == "" {
+				return &cli.Problem{
+					Code: cli.ExitUsage, What: "the answer was not taken", Why: "an approval of a commit names the request that you looked at",
+					Fix: at.Hint("pending", txn) + " shows it, with the command that approves it",
+				}
+			}
+		}
+		err = rt.Answer(ctx, agent.Answer{Txn: txn, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question})
+		if err != nil {
+			return answerProblem(err, &at, txn)
+		}
+		said := map[bool]string{true: "approved", false: "denied"}[f.approves]
+		if f.JSON {
+			a.WriteJSON(commitAnswerOutput{txn, said, who, f.why})
+			return nil
+		}
+		then := "its process ends it at its next commit"
+		if !alive {
+			then = at.Hint("resume", txn, "--at-end", "commit") + " ends it, with the --policy, --database and --services that the run had"
+		}
+		if f.resume && !alive {
+			then = "it ends now"
+		}
+		_, _ = fmt.Fprintf(a.Out, "the commit was %s by %s; %s\n", said, cli.Printable(who), then)
+		return nil
+	})
+	if err != nil || !f.resume || alive {
+		return err
+	}
+	f.AtEnd = "commit"
+	return f.resumeCall(ctx, f.Flags, txn)
+}

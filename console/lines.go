@@ -1,0 +1,244 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/remit-dev/remit/internal/callview"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/tool"
+)
+
+// Limits of what a list shows of one transaction.
+const (
+	listedCalls   = 200
+	listedChanges = 3
+)
+
+// callLine is a call in a list.
+type callLine struct {
+	ID, Tool, Args string
+	Status, Kind   string // Kind is the class of the style: good, bad, doubt, faint
+	Class, Took    string
+	Began          time.Time
+	Changes        []changeLine
+	More           int // further changes
+	Reverted       string
+	Waits          bool
+}
+
+type changeLine struct{ Verb, Resource string }
+
+// txnBox is a transaction with its calls.
+type txnBox struct {
+	ID, State, Kind string
+	Session, Who    string
+	Began           time.Time
+	Reverts, Redoes string
+	RevertedBy      []string
+	Calls           []callLine
+	More            int // further calls
+	Skip            int // calls before those
+	Live            bool
+	CanRevert       bool
+}
+
+// group is a prompt with its transactions, or one transaction without a prompt.
+type group struct {
+	Prompt *promptLine
+	Txns   []txnBox
+}
+
+type promptLine struct{ ID, Client, Text string }
+
+func kindOf(status string) string {
+	switch status {
+	case "done", "committed":
+		return "good"
+	case "pending", "held", "in_flight", "open":
+		return "doubt"
+	case "reverted", "dropped", "erased":
+		return "faint"
+	default:
+		return "bad"
+	}
+}
+
+func (c *Console) lineOf(call *revert.Call) callLine {
+	l := callLine{
+		ID: call.Ref.Call, Tool: call.Tool.Name, Status: callview.Status(call), Class: string(callview.AttemptOf(call).Class), Began: call.Began, Reverted: call.RevertSummary(),
+		Waits: call.Waits() && call.Asked != nil && call.Answered == nil,
+	}
+	l.Kind = kindOf(l.Status)
+	l.Args = c.argsOf(call)
+	if !call.Ended.IsZero() {
+		l.Took = took(call.Ended.Sub(call.Began))
+	}
+	if call.Done != nil {
+		if words := exitWords(call.Done.Output); words != "" {
+			l.Status, l.Kind = words, "bad"
+		}
+	}
+	for i, ch := range call.Changes {
+		if i == listedChanges {
+			l.More = len(call.Changes) - i
+			break
+		}
+		l.Changes = append(l.Changes, changeLine{callview.ChangeVerb(ch.Kind), ch.Resource})
+	}
+	return l
+}
+
+// sensitive returns the names of a tool's sensitive arguments.
+func (c *Console) sensitive(name string) []string {
+	t, known := c.Runtime.Tools().Get(name)
+	if !known {
+		return nil
+	}
+	return t.Spec().Hints.Sensitive
+}
+
+// argsOf returns the arguments of a call in one line.
+func (c *Console) argsOf(call *revert.Call) string {
+	input := callview.AttemptOf(call).Input
+	return callview.Arguments(input, c.sensitive(call.Tool.Name))
+}
+
+// exitWords says how a program failed. It returns "" for a program that did not,
+// and for any other output.
+func exitWords(output json.RawMessage) string {
+	p, is := programOf(output)
+	switch {
+	case !is:
+		return ""
+	case p.Signal != "":
+		return "signal " + p.Signal
+	case *p.Code != 0:
+		return fmt.Sprintf("exit code %d", *p.Code)
+	default:
+		return ""
+	}
+}
+
+// boxOf returns a transaction for a list.
+func (c *Console) boxOf(ctx context.Context, t *revert.Txn) txnBox { return c.boxFrom(ctx, t, 0) }
+
+// boxFrom returns a transaction without its first calls.
+func (c *Console) boxFrom(ctx context.Context, t *revert.Txn, skip int) txnBox {
+	b := txnBox{
+		ID: t.ID, State: string(t.State()), Session: t.Session, Who: c.principal(ctx, t.Session), Began: t.Began, Reverts: t.Reverts, Redoes: t.Redoes, RevertedBy: t.RevertedBy,
+	}
+	b.Kind = kindOf(b.State)
+	if t.End == "" {
+		alive, err := c.Runtime.Journal().Alive(ctx, t.Owner)
+		b.Live = err != nil || alive
+		if !b.Live {
+			b.State = "open, its process ended"
+		}
+	}
+	calls := t.Calls[min(skip, len(t.Calls)):]
+	for i, call := range calls {
+		if i == listedCalls {
+			b.More, b.Skip = len(calls)-i, skip+i
+			break
+		}
+		b.Calls = append(b.Calls, c.lineOf(call))
+	}
+	b.CanRevert = t.Reverts+t.Redoes == "" && (len(t.EffectiveCalls()) > 0 || len(t.HeldCalls()) > 0)
+	return b
+}
+
+// grouped joins neighbours of the same prompt.
+func grouped(txns []*revert.Txn, boxes []txnBox) (all []group) {
+	for i, t := range txns {
+		if t.Prompt == nil {
+			all = append(all, group{Txns: []txnBox{boxes[i]}})
+			continue
+		}
+		if n := len(all); n > 0 && all[n-1].Prompt != nil && all[n-1].Prompt.ID == t.Prompt.ID && all[n-1].Prompt.Client == t.Prompt.Client {
+			all[n-1].Txns = append(all[n-1].Txns, boxes[i])
+			continue
+		}
+		text := t.Prompt.Text
+		switch {
+		case t.Prompt.Erased:
+			text = "(erased)"
+		case strings.TrimSpace(text) == "":
+			text = "(the words are unknown)"
+		}
+		all = append(all, group{&promptLine{t.Prompt.ID, t.Prompt.Client, text}, []txnBox{boxes[i]}})
+	}
+	return all
+}
+
+// principal returns the ID of the principal of a session, "" if no record has
+// it.
+func (c *Console) principal(ctx context.Context, session string) string {
+	body, err := callview.SessionRecord(ctx, c.Runtime.Journal(), session)
+	if err != nil || body == nil {
+		return ""
+	}
+	var p perm.Principal
+	if json.Unmarshal(body.Principal, &p) != nil {
+		return ""
+	}
+	return p.ID
+}
+
+// folders returns the folders of a session's roots by name.
+func (c *Console) folders(ctx context.Context, session string) (map[string]string, error) {
+	all := map[string]string{}
+	body, err := callview.SessionRecord(ctx, c.Runtime.Journal(), session)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		for _, r := range body.Roots {
+			all[r.Name] = r.Path
+		}
+	}
+	for name, dir := range c.Folders {
+		all[name] = dir
+	}
+	return all, nil
+}
+
+func took(d time.Duration) string {
+	switch {
+	case d < 0:
+		return ""
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	default:
+		return d.Round(time.Second).String()
+	}
+}
+
+func when(t time.Time) string  { return t.Local().Format("2006-01-02 15:04:05") }
+func clock(t time.Time) string { return t.Local().Format("15:04:05") }
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// statuses are the outcomes that a filter can name.
+func statuses() []string {
+	all := []string{string(revert.PhaseDropped), "in_flight"}
+	for _, s := range []tool.Status{
+		tool.StatusDone, tool.StatusHeld, tool.StatusPending, tool.StatusInvalid, tool.StatusDenied, tool.StatusFailed, tool.StatusVerifyFailed, tool.StatusCancelled, tool.StatusTimeout, tool.StatusUnknown,
+	} {
+		all = append(all, string(s))
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,291 @@
+package console_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/console"
+	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/tool"
+)
+
+// TestApprove: a person sees the request and its difference, answers, and the
+// page stays readable. The list and the page agree.
+func TestApprove(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	out := p.write("other.txt", "one\ntwo\n")
+	require.Equal(t, tool.StatusPending, out.Status)
+	require.Contains(t, p.page("/"), "Waiting for you (1)")
+	page := p.page("/approve?id=" + out.Call)
+	for _, want := range []string{"coder", "the rules say so", "rules.rego:7", "other.txt", `<td class="t">two</td>`, "waits for you"} {
+		require.Contains(t, page, want)
+	}
+	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"once"}, "why": {"it is fine"}}
+	stale := url.Values{"form": form["form"], "id": form["id"], "request": {"sha256:0"}, "answer": {"approve"}, "scope": {"once"}}
+	require.Equal(t, http.StatusConflict, p.do(p.post("/approve", stale)).Code)
+	require.Contains(t, p.page("/"), "Waiting for you (1)")
+
+	require.Equal(t, "/approve?id="+out.Call, p.location(p.do(p.post("/approve", form))))
+	page = p.page("/approve?id=" + out.Call)
+	require.Contains(t, page, "approved by person: it is fine")
+	require.Contains(t, page, "the rules say so", "the request stays readable")
+	require.NotContains(t, page, `name="answer"`)
+	require.Contains(t, p.page("/"), "approved by person")
+	require.Equal(t, http.StatusConflict, p.do(p.post("/approve", form)).Code, "an answer counts once")
+}
+
+// TestDeny: a denied call is told to be denied.
+func TestDeny(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	out := p.write("other.txt", "x")
+	page := p.page("/approve?id=" + out.Call)
+	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"deny"}}
+	p.location(p.do(p.post("/approve", form)))
+	require.Contains(t, p.page("/approve?id="+out.Call), "denied by person")
+	for _, bad := range []url.Values{{"answer": {"maybe"}}, {"answer": {"approve"}}} {
+		other := p.write("more.txt", "x")
+		page := p.page("/approve?id=" + other.Call)
+		bad.Set("form", p.form())
+		bad.Set("id", other.Call)
+		bad.Set("request", field(t, page, "request"))
+		require.Equal(t, http.StatusBadRequest, p.do(p.post("/approve", bad)).Code)
+	}
+}
+
+// TestApproveSession: an approval for the session lets the next call through.
+func TestApproveSession(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	out := p.write("other.txt", "x")
+	page := p.page("/approve?id=" + out.Call)
+	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"session"}}
+	p.location(p.do(p.post("/approve", form)))
+	require.Equal(t, tool.StatusDone, p.write("other.txt", "y").Status)
+}
+
+// TestTakeBack: the plan changes nothing, the form does what the plan says and
+// shows each path, and a redo brings it back.
+func TestTakeBack(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	p.write("notes.txt", "one\n")
+	out := p.write("notes.txt", "two\n")
+	plan := p.page("/revert?id=" + out.Txn)
+	require.Contains(t, plan, "Nothing has been changed yet")
+	require.Contains(t, plan, "notes.txt")
+	require.Equal(t, "two\n", p.content("notes.txt"))
+
+	report := p.location(p.do(p.post("/revert", url.Values{"form": {p.form()}, "id": {out.Txn}, "plan": {field(t, plan, "plan")}})))
+	require.Equal(t, "one\n", p.content("notes.txt"))
+	page := p.page(report)
+	require.Contains(t, page, "Everything was taken back")
+	require.Contains(t, page, "restored")
+	_, again, found := strings.Cut(page, `href="/redo?id=`)
+	require.True(t, found)
+	again, _, _ = strings.Cut(again, `"`)
+	require.Contains(t, p.page("/redo?id="+again), "notes.txt")
+	require.Contains(t, p.page("/call?id="+out.Call), "It is reverted")
+
+	report = p.location(p.do(p.post("/redo", url.Values{"form": {p.form()}, "id": {again}})))
+	require.Contains(t, p.page(report), "Everything was redone")
+	require.Equal(t, "two\n", p.content("notes.txt"))
+}
+
+// TestConflict: a file that changed since stays, unless the person sees that plan
+// and wants it.
+func TestConflict(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	out := p.write("notes.txt", "theirs\n")
+	p.own("notes.txt", "mine\n")
+	plan := p.page("/revert?id=" + out.Txn)
+	require.Contains(t, plan, "conflict")
+	require.NotContains(t, plan, "Take back as planned", "nothing would be done")
+	require.Contains(t, plan, "overwrites what changed since")
+	forced := p.page("/revert?id=" + out.Txn + "&force=1")
+	require.Contains(t, forced, "over a version that another actor left")
+	require.Equal(t, "mine\n", p.content("notes.txt"))
+	form := url.Values{"form": {p.form()}, "id": {out.Txn}, "plan": {field(t, forced, "plan")}}
+	require.Contains(t, p.location(p.do(p.post("/revert", form))), "changed=1", "the plan was one with force")
+	require.Equal(t, "mine\n", p.content("notes.txt"))
+	form.Set("force", "1")
+	require.Contains(t, p.location(p.do(p.post("/revert", form))), "/report")
+	require.Equal(t, "(none)", p.content("notes.txt"))
+}
+
+// TestStalePlan: a plan counts for what the person saw.
+func TestStalePlan(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	out := p.write("notes.txt", "theirs\n")
+	plan := p.page("/revert?id=" + out.Txn)
+	p.own("notes.txt", "mine\n")
+	to := p.location(p.do(p.post("/revert", url.Values{"form": {p.form()}, "id": {out.Txn}, "plan": {field(t, plan, "plan")}})))
+	require.Contains(t, p.page(to), "Nothing was done")
+	require.Equal(t, "mine\n", p.content("notes.txt"))
+}
+
+// TestPrompt: a prompt is taken back as a whole, and single files of it alone.
+func TestPrompt(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	tx, err := p.session.Begin(t.Context(), agent.ForPrompt(agent.Prompt{Client: "claude-code", ID: "p-1", Text: "write some notes"}))
+	require.NoError(t, err)
+	for _, name := range []string{"notes1.txt", "notes2.txt"} {
+		_, err := tx.Invoke(t.Context(), "file_write", tool.Args{"path": name, "content": "x\n"})
+		require.NoError(t, err)
+	}
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Contains(t, p.page("/"), "write some notes")
+	plan := p.page("/revert?id=p-1")
+	require.Contains(t, plan, "notes1.txt")
+	one := url.Values{"id": {"p-1"}, "file": {"file://workspace/notes1.txt"}}
+	plan = p.page("/revert?" + one.Encode())
+	one.Set("form", p.form())
+	one.Set("plan", field(t, plan, "plan"))
+	p.location(p.do(p.post("/revert", one)))
+	require.Equal(t, "(none)", p.content("notes1.txt"))
+	require.Equal(t, "x\n", p.content("notes2.txt"))
+}
+
+// TestTimeline: pages, filters and search find the same calls.
+func TestTimeline(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	for i := range 60 {
+		p.write("notes.txt", strings.Repeat("x", i+1)+" word"+string(rune('a'+i%26))+"\n")
+	}
+	p.call("file_delete", tool.Args{"path": "notes.txt"})
+	p.write(`notes "quoted" <b>.txt`, "needle\n")
+	seen, at := 0, "/timeline"
+	for at != "" {
+		page := p.page(at)
+		seen += strings.Count(page, `<li class="call">`)
+		_, next, more := strings.Cut(page, `rel="next" href="`)
+		next, _, _ = strings.Cut(next, `"`)
+		at = strings.ReplaceAll(next, "&amp;", "&")
+		if !more {
+			at = ""
+		}
+	}
+	require.Equal(t, 62, seen)
+	for query, want := range map[string]int{
+		"outcome=denied": 1, "tool=delete": 1, "q=needle": 1, "path=quoted": 1, "path=" + url.QueryEscape(`"quoted" <b>`): 1, "q=nosuchword": 0, "tool=nosuch": 0,
+		"from=2001-01-01T00:00&to=2001-01-02T00:00": 0, "outcome=done&q=needle&tool=write": 1,
+	} {
+		require.Equal(t, want, strings.Count(p.page("/timeline?"+query), `<li class="call">`), query)
+	}
+	require.Equal(t, 25, strings.Count(p.page("/timeline?q=word"), `<li class="call">`))
+}
+
+// TestPolicy: the page counts the calls of each rule, and leads to them.
+func TestPolicy(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	for range 3 {
+		p.write("notes.txt", "x")
+	}
+	p.call("file_delete", tool.Args{"path": "notes.txt"})
+	page := p.page("/policy")
+	require.Contains(t, page, `<span class="status good">allow</span>`)
+	require.Contains(t, page, `<span class="status bad">deny</span>`)
+	require.Contains(t, page, "3 calls")
+	require.Contains(t, page, "1 call ")
+	require.Equal(t, 4, strings.Count(p.page("/timeline?q=rules.rego%3A7"), `<li class="call">`))
+}
+
+// TestSensitive: no page shows a sensitive argument, and no search finds it.
+func TestSensitive(t *testing.T) {
+	login, err := tool.FromSpec(tool.Spec{
+		Name: "login", Description: "Logs in.", EffectClass: effect.Pure, Hints: tool.Hints{Sensitive: []string{"password"}},
+		Input: json.RawMessage(`{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string"}},"additionalProperties":false}`),
+		Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
+			return tool.Text("hello"), nil
+		},
+	})
+	require.NoError(t, err)
+	p := newPlace(t, console.Options{}, agent.Tools(login))
+	out := p.call("login", tool.Args{"user": "ann", "password": "hunter2"})
+	for _, path := range []string{"/", "/timeline", "/call?id=" + out.Call, "/timeline?q=ann"} {
+		require.NotContains(t, p.page(path), "hunter2")
+	}
+	require.Contains(t, p.page("/call?id="+out.Call), "(hidden)")
+	require.NotContains(t, p.page("/timeline?q=hunter"), `<li class="call">`)
+}
+
+// TestDiff: files are folded if they are long, gaps are counted, and a file has
+// a page of its own.
+func TestDiff(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	above, below := "", ""
+	for i := range 100 {
+		above += fmt.Sprintf("above %d\n", i)
+		below += fmt.Sprintf("below %d\n", i)
+	}
+	p.write("notes.txt", above+"old\n"+below)
+	out := p.write("notes.txt", "first\n"+above+"new\n"+below)
+	page := p.page("/diff?id=" + out.Txn)
+	require.Contains(t, page, `<td class="t">new</td>`)
+	require.Contains(t, page, "equal lines")
+	big := p.write("notes-big.txt", strings.Repeat("line\n", 2000))
+	page = p.page("/diff?id=" + big.Txn)
+	require.NotContains(t, page, `<tr class="add">`)
+	require.Contains(t, page, "2000 lines")
+	require.Equal(t, 2000, strings.Count(p.page("/diff?id="+big.Txn+"&file=0"), `<tr class="add">`))
+	bin := p.write("notes.bin", "\x00\x01")
+	require.Contains(t, p.page("/diff?id="+bin.Txn), "sha256:")
+}
+
+// TestUnknown: what is not there has a page that says so.
+func TestUnknown(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	for _, path := range []string{"/call?id=c_none", "/call", "/diff?id=t_none", "/revert?id=none", "/redo?id=none", "/approve?id=c_none", "/report?n=7", "/nosuch", "/assets/nosuch"} {
+		w := p.do(p.get(path))
+		require.Equal(t, http.StatusNotFound, w.Code, path+": "+w.Body.String())
+		require.Contains(t, w.Body.String(), "<h1>", path)
+	}
+}
+
+// TestOptions: a console without its required options is refused.
+func TestOptions(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	for _, o := range []console.Options{{}, {Runtime: p.rt, By: "x"}, {Runtime: p.rt, Host: "localhost", By: "x"}, {Runtime: p.rt, Host: "a:0", By: "x"}, {Runtime: p.rt, Host: "a:08", By: "x"}, {Runtime: p.rt, Host: "a:80"}} {
+		_, err := console.New(o)
+		require.Error(t, err)
+	}
+}
+
+// gate lets everything run, and asks at the commit.
+type gate struct{}
+
+func (gate) DecidesCommits() bool { return true }
+
+func (gate) Decide(_ context.Context, r perm.Request) (perm.Decision, error) {
+	effect := perm.Allow
+	if r.Purpose == perm.PurposeCommit {
+		effect = perm.Ask
+	}
+	return perm.NewDecision(effect, perm.Details{Reasons: []perm.Reason{{Text: "one look", At: "rules.rego:7"}}, Revision: "1"}), nil
+}
+
+// TestWaitingCommit: a commit that waits is among what waits, with its difference and the command that answers it.
+func TestWaitingCommit(t *testing.T) {
+	p := newPlace(t, console.Options{Hint: func(args ...string) string { return "remit " + strings.Join(args, " ") }}, agent.Policy(gate{}))
+	tx, err := p.session.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Invoke(t.Context(), "file_write", tool.Args{"path": "a.txt", "content": "one\n"})
+	require.NoError(t, err)
+	var waits *agent.CommitError
+	require.ErrorAs(t, tx.Commit(t.Context()), &waits)
+	page := p.page("/")
+	for _, want := range []string{"Waiting for you (1)", "of all changes of transaction " + tx.ID(), "/diff?id=" + tx.ID(), "remit pending " + tx.ID()} {
+		require.Contains(t, page, want)
+	}
+	require.NoError(t, p.rt.Answer(t.Context(), agent.Answer{Txn: tx.ID(), Approved: true, By: "boss", RequestDigest: waits.Request}))
+	require.Contains(t, p.page("/"), "approved by boss; it has not gone on yet")
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Contains(t, p.page("/"), "Waiting for you (0)")
+}
