@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/pastcall"
 	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -65,8 +66,9 @@ type reservedCall struct {
 	counts   map[string]json.Number // sums as the call gave them
 	recorded bool                   // the journal has a decision about it
 
-	class     string   // effect class; empty: no record of the call says it
-	resources []string // of the accesses that the policy decided; nil: as class
+	class     string          // effect class; empty: no record of the call says it
+	resources []string        // of the accesses that the policy decided; nil: as class
+	args      json.RawMessage // shape of the recorded arguments; nil: as class
 }
 
 // endedCall is a call that has ended.
@@ -181,7 +183,7 @@ func (t *sessionCounters) held(id string, now time.Time) perm.SessionFacts {
 	return perm.SessionFacts{
 		ID: id, Labels: append([]string{}, t.labels...), Requires: slices.Clone(t.requires),
 		Tools: perm.CountsFrom(countersAt{tools: t.tools.Copy(), now: now}), Recent: t.shown[:len(t.shown):len(t.shown)],
-		History: perm.HistoryFrom(t.past.snapshot()),
+		Past: t.past.snapshot(),
 	}
 }
 
@@ -274,12 +276,12 @@ func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 			t.calls[call] = c
 		}
 		c.start = at
-		c.describe(b.Class, b.Access)
+		c.describe(b.Class, b.Access, b.Input)
 	case *record.Invalid: // a tool name that a model invented is not counted
 		t.refused(call, b.Tool, tool.StatusInvalid, at, nil)
 	case *record.Denied:
 		t.refused(call, b.Tool, tool.Status(b.Status()), at, func(c *reservedCall) {
-			c.describe(b.Class, append([]record.Access{b.Access}, b.Others...))
+			c.describe(b.Class, append([]record.Access{b.Access}, b.Others...), b.Input)
 		})
 	case *record.Done:
 		c.end(tool.StatusDone, at, true)
@@ -296,10 +298,10 @@ func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 		case "": // a revert, or a call that never ended
 			return
 		case tool.StatusInvalid, tool.StatusDenied:
-			t.refused(call, b.Tool, s, b.Ended, nil)
+			t.refused(call, b.Tool, s, b.Ended, func(c *reservedCall) { c.class = string(b.Class) })
 			return
 		default:
-			c = &reservedCall{tool: b.Tool.Name, sums: amounts(b.Counts)}
+			c = &reservedCall{tool: b.Tool.Name, sums: amounts(b.Counts), class: string(b.Class)}
 			t.calls[call] = c
 			c.end(s, b.Ended, b.Spent)
 		}
@@ -317,7 +319,8 @@ func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 }
 
 // describe notes what the record of a decision says about a call.
-func (c *reservedCall) describe(class effect.Class, accesses []record.Access) {
+func (c *reservedCall) describe(class effect.Class, accesses []record.Access, input json.RawMessage) {
+	c.args = pastcall.Shape(input)
 	c.class, c.resources = string(class.OrPivot()), make([]string, 0, len(accesses))
 	for _, a := range accesses {
 		if a.Resource != "" && !slices.Contains(c.resources, a.Resource) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/remit-dev/remit/history"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -19,7 +20,7 @@ func FactsAt(s *Session, now time.Time) perm.SessionFacts {
 	defer s.state.counters.mu.Unlock()
 	f := s.state.counters.held(s.id, now)
 	f.Tools = perm.NewCountsByTool(maps.Collect(f.Tools.All())) // plain, for comparisons
-	f.History = perm.History{}                                  // has an index, which the reads of others make
+	f.Past = nil                                                // has an index, which the reads of others make
 	return f
 }
 
@@ -88,9 +89,9 @@ func (c *Counters) End(call string, s tool.Status, late time.Duration) {
 type Past struct{ calls pastCalls }
 
 // Add counts an ended call.
-func (p *Past) Add(call string, c perm.PastCall) {
-	p.calls.add(endedCall{at: c.At, call: call, tool: c.Tool, status: tool.Status(c.Outcome)}, &reservedCall{class: c.Effect, resources: c.Resources})
+func (p *Past) Add(call string, c history.Call) {
+	p.calls.add(endedCall{at: c.At, call: call, tool: c.Tool, status: tool.Status(c.Outcome)}, &reservedCall{class: c.Effect, resources: c.Resources, args: c.Args})
 }
 
 // History returns what a policy sees now.
-func (p *Past) History() perm.HistorySource { return p.calls.snapshot() }
+func (p *Past) History() history.Source { return p.calls.snapshot() }

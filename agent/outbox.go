@@ -155,6 +155,7 @@ func (t *sessionCounters) queue(call string, b *record.Held) {
 		})
 		t.calls[call] = c
 	}
+	c.describe(b.Class, b.Access, b.Input)
 	c.queued = true
 }
 

@@ -152,8 +152,6 @@ func (c *agreement) check(path string, t reflect.Type, node map[string]any) {
 		if node["type"] != nil {
 			c.differ(path, "free form in Go, typed in the schema")
 		}
-	case t == reflect.TypeFor[perm.History]():
-		c.check(path, reflect.TypeFor[[]perm.PastCall](), node)
 	case t == reflect.TypeFor[perm.CountsByTool]():
 		c.check(path, reflect.TypeFor[map[string]perm.ToolCounts](), node)
 	case t == reflect.TypeFor[time.Time]():
@@ -215,7 +213,7 @@ func (c *agreement) object(path string, t reflect.Type, node map[string]any) {
 	required, _ := node["required"].([]any)
 	seen := map[string]bool{}
 	for _, f := range reflect.VisibleFields(t) {
-		if f.Anonymous {
+		if f.Anonymous || f.Tag.Get("json") == "-" { // no part of the document
 			continue
 		}
 		c.fields++

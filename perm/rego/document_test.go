@@ -80,13 +80,6 @@ func fill(v reflect.Value, rnd *rand.Rand) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Unix(rnd.Int64N(1<<33), rnd.Int64N(1e9))))
 		return
-	case perm.History:
-		var calls []perm.PastCall
-		fill(reflect.ValueOf(&calls).Elem(), rnd)
-		if rnd.IntN(2) == 0 {
-			v.Set(reflect.ValueOf(perm.NewHistory(calls)))
-		}
-		return
 	case perm.CountsByTool:
 		var counts map[string]perm.ToolCounts
 		fill(reflect.ValueOf(&counts).Elem(), rnd)

@@ -2,7 +2,9 @@ package rego
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -11,6 +13,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 	"github.com/open-policy-agent/opa/v1/types"
 
+	"github.com/remit-dev/remit/history"
+	"github.com/remit-dev/remit/internal/pastcall"
 	"github.com/remit-dev/remit/perm"
 )
 
@@ -19,29 +23,39 @@ import (
 const (
 	pastCount  = "remit.past_count"
 	pastBefore = "remit.past_before"
+	pastSum    = "remit.past_sum"
 )
 
 // historyKey is the key of a context for the history of the request.
 type historyKey struct{}
 
-func withHistory(ctx context.Context, h perm.History) context.Context {
-	return context.WithValue(ctx, historyKey{}, h)
+func withHistory(ctx context.Context, s *perm.SessionFacts) context.Context {
+	var source history.Source = pastcall.Unknown{}
+	switch {
+	case s.Past != nil:
+		source = s.Past
+	case s.History != nil:
+		source = pastcall.List(s.History)
+	}
+	return context.WithValue(ctx, historyKey{}, source)
 }
 
 // history builds the list of a request that has one.
 func (d *document) history(r *perm.Request) *ast.Term {
-	list := r.Session.History.List()
-	if list == nil {
+	if r.Session.History == nil {
 		return nil
 	}
-	terms := make([]*ast.Term, len(list))
-	for i, c := range list {
+	terms := make([]*ast.Term, len(r.Session.History))
+	for i, c := range r.Session.History {
 		f := []field{d.text(kTool, c.Tool), {ast.StringTerm("outcome"), ast.StringTerm(c.Outcome)}}
 		if c.Effect != "" {
 			f = append(f, field{ast.StringTerm("effect"), ast.StringTerm(c.Effect)})
 		}
 		if c.Resources != nil {
 			f = append(f, field{ast.StringTerm("resources"), d.list(c.Resources)})
+		}
+		if len(c.Args) > 0 {
+			f = append(f, field{ast.StringTerm("args"), d.raw(c.Args)})
 		}
 		if !c.At.IsZero() {
 			f = append(f, field{ast.StringTerm("at"), ast.StringTerm(c.At.Format(time.RFC3339Nano))})
@@ -56,6 +70,7 @@ func pastBuiltins() []*topdown.Builtin {
 	return []*topdown.Builtin{
 		{Decl: &ast.Builtin{Name: pastCount, Decl: types.NewFunction(types.Args(types.A, types.A, types.A, types.A), types.N)}, Func: countPast},
 		{Decl: &ast.Builtin{Name: pastBefore, Decl: types.NewFunction(types.Args(types.A, types.A, types.A), types.B)}, Func: beforePast},
+		{Decl: &ast.Builtin{Name: pastSum, Decl: types.NewFunction(types.Args(types.A, types.A, types.A, types.A, types.A, types.A), types.N)}, Func: sumPast},
 	}
 }
 
@@ -85,48 +100,68 @@ func pastTestBuiltins() (all []*tester.Builtin) {
 	return all
 }
 
+// countPast has the operands list, pattern, window and time.
 func countPast(bctx topdown.BuiltinContext, ops []*ast.Term, iter func(*ast.Term) error) error {
-	n, err := func() (int, error) {
-		source, err := sourceOf(bctx, ops[0])
-		if err != nil {
-			return 0, err
-		}
-		p, err := callPattern(ops[1])
-		if err != nil {
-			return 0, err
-		}
-		w, now, err := callWindow(ops[2], ops[3])
-		if err != nil {
-			return 0, err
-		}
-		return source.Count(p, w, now)
-	}()
+	q, err := pastQuery(ops[1], ops[2], ops[3])
 	if err != nil {
 		return pastError(bctx, pastCount, err)
 	}
-	return iter(ast.InternedTerm(n))
+	answer, err := findPast(bctx, ops[0], q)
+	if err != nil {
+		return pastError(bctx, pastCount, err)
+	}
+	return iter(ast.InternedTerm(answer.Count))
 }
 
+// beforePast has the operands list and two patterns.
 func beforePast(bctx topdown.BuiltinContext, ops []*ast.Term, iter func(*ast.Term) error) error {
-	is, err := func() (bool, error) {
-		source, err := sourceOf(bctx, ops[0])
+	var last [2]int
+	for i, pattern := range ops[1:] {
+		q, err := callPattern(pattern)
 		if err != nil {
-			return false, err
+			return pastError(bctx, pastBefore, err)
 		}
-		a, err := callPattern(ops[1])
+		answer, err := findPast(bctx, ops[0], q)
 		if err != nil {
-			return false, err
+			return pastError(bctx, pastBefore, err)
 		}
-		b, err := callPattern(ops[2])
-		if err != nil {
-			return false, err
-		}
-		return source.Before(a, b)
-	}()
-	if err != nil {
-		return pastError(bctx, pastBefore, err)
+		last[i] = answer.Last
 	}
-	return iter(ast.InternedTerm(is))
+	return iter(ast.InternedTerm(last[0] > 0 && last[0] < last[1]))
+}
+
+// sumPast has the operands list, pattern, pointer, window, time, and the
+// arguments of the call itself, or null: then they are not in the sum.
+func sumPast(bctx topdown.BuiltinContext, ops []*ast.Term, iter func(*ast.Term) error) error {
+	n, err := pastAmount(bctx, ops)
+	if err != nil {
+		return pastError(bctx, pastSum, err)
+	}
+	return iter(ast.NumberTerm(n))
+}
+
+func pastAmount(bctx topdown.BuiltinContext, ops []*ast.Term) (json.Number, error) {
+	q, err := pastQuery(ops[1], ops[3], ops[4])
+	if err != nil {
+		return "", err
+	}
+	if q.Sum, err = callArgument(ops[2]); err != nil {
+		return "", err
+	}
+	answer, err := findPast(bctx, ops[0], q)
+	if err != nil || ops[5].Value.Compare(ast.NullValue) == 0 {
+		return answer.Sum, err
+	}
+	own, err := ast.JSON(ops[5].Value)
+	if err == nil {
+		answer.Sum, err = pastcall.Plus(answer.Sum, own, q.Sum)
+	}
+	return answer.Sum, err
+}
+
+func callArgument(t *ast.Term) (string, error) {
+	text, _ := t.Value.(ast.String)
+	return string(text), pastcall.CheckPointer(string(text))
 }
 
 // pastError ends the evaluation, so that the call is denied. Another error of a
@@ -135,77 +170,116 @@ func pastError(bctx topdown.BuiltinContext, name string, err error) error {
 	return topdown.Halt{Err: &topdown.Error{Code: topdown.BuiltinErr, Location: bctx.Location, Message: name + ": " + err.Error()}}
 }
 
-// sourceOf returns what answers: the list, or the history of the request.
-func sourceOf(bctx topdown.BuiltinContext, list *ast.Term) (perm.HistorySource, error) {
-	if _, null := list.Value.(ast.Null); null {
-		var h perm.History
-		if bctx.Context != nil {
-			h, _ = bctx.Context.Value(historyKey{}).(perm.History)
+// findPast asks the list, or the history of the request.
+func findPast(bctx topdown.BuiltinContext, list *ast.Term, q history.Query) (history.Answer, error) {
+	if list.Value.Compare(ast.NullValue) == 0 {
+		source, _ := bctx.Context.Value(historyKey{}).(history.Source)
+		if source == nil {
+			source = pastcall.Unknown{}
 		}
-		return h.Source(), nil
+		return source.Find(q)
 	}
-	var h perm.History
-	if err := ast.As(list.Value, &h); err != nil {
-		return nil, errors.New("input.session.history must be a list of calls")
+	var calls pastcall.List
+	if err := ast.As(list.Value, &calls); err != nil {
+		return history.Answer{}, errors.New("input.session.history must be a list of calls")
 	}
-	return h.Source(), nil
+	return calls.Find(q)
 }
 
 // callPattern parses the pattern of an operand. Its errors name no value.
-func callPattern(t *ast.Term) (perm.CallPattern, error) {
+func callPattern(t *ast.Term) (q history.Query, err error) {
 	object, ok := t.Value.(ast.Object)
 	if !ok {
-		return perm.CallPattern{}, errors.New("a pattern of calls must be an object")
+		return q, errors.New("a pattern of calls must be an object")
 	}
-	members := map[string]string{}
-	err := object.Iter(func(k, v *ast.Term) error {
+	members := map[string]*string{"tool": &q.Tool, "effect": &q.Effect, "resource": &q.Resource, "outcome": &q.Outcome}
+	err = object.Iter(func(k, v *ast.Term) error {
 		name, isText := k.Value.(ast.String)
 		value, isValue := v.Value.(ast.String)
-		if !isText || !isValue {
+		switch member := members[string(name)]; {
+		case !isText || !isValue:
 			return errors.New("the members of a pattern must be texts")
+		case member == nil:
+			return fmt.Errorf("the pattern has no member %s; valid are tool, effect, resource, outcome", string(name))
+		case value == "":
+			return fmt.Errorf("%s of the pattern is empty; leave it out", string(name))
+		default:
+			*member = string(value)
+			return nil
 		}
-		members[string(name)] = string(value)
-		return nil
 	})
-	if err != nil {
-		return perm.CallPattern{}, err
-	}
-	return perm.NewCallPattern(members)
+	return q, err
 }
 
-func callWindow(window, at *ast.Term) (w perm.CallWindow, now time.Time, err error) {
-	text, ok := window.Value.(ast.String)
-	if !ok {
-		return w, now, errors.New("a window must be a text, such as 10m")
+// pastQuery parses a pattern and a window.
+func pastQuery(pattern, window, at *ast.Term) (q history.Query, err error) {
+	if q, err = callPattern(pattern); err != nil {
+		return q, err
 	}
-	if w, err = perm.ParseCallWindow(string(text)); err != nil || w.Span() == 0 {
-		return w, now, err
+	q.Window, q.Now, err = callWindow(window, at)
+	return q, err
+}
+
+func callWindow(window, at *ast.Term) (text string, now time.Time, err error) {
+	given, ok := window.Value.(ast.String)
+	if !ok {
+		return "", now, errors.New("a window must be a text, such as 10m")
+	}
+	w, err := pastcall.ParseWindow(string(given))
+	if err != nil || w.Span == 0 {
+		return string(given), now, err
 	}
 	clock, _ := at.Value.(ast.String)
 	if now, err = time.Parse(time.RFC3339Nano, string(clock)); err != nil {
-		return w, now, errors.New("a window of time needs input.time")
+		return "", now, errors.New("a window of time needs input.time")
 	}
-	return w, now, nil
+	return string(given), now, nil
 }
 
 // pastCall checks the constants that a rule gives to a function about earlier
 // calls.
 func (f *fieldCheck) pastCall(function string, ops []*ast.Term, loc *ast.Location) {
-	patterns := map[string]int{"happened": 1, "before": 2, "count": 1}[function]
-	for _, op := range ops[:min(patterns, len(ops))] {
-		if t := f.follow(op); t.IsGround() && !hasRefs(t) {
-			if _, err := callPattern(t); err != nil {
-				f.found.add(spot(loc), `write a pattern such as {"tool": "mail_*", "outcome": "done"}`, "lib.%s: %s", function, err.Error())
+	check := func(at int, fix string, fails func(*ast.Term) error) {
+		if at >= len(ops) {
+			return
+		}
+		if t := f.follow(ops[at]); t.IsGround() && !hasRefs(t) {
+			if err := fails(t); err != nil {
+				f.found.add(spot(loc), fix, "lib.%s: %s", function, err.Error())
 			}
 		}
 	}
-	if function != "count" || len(ops) < 2 {
-		return
+	pattern := func(at int) {
+		check(at, `write a pattern such as {"tool": "mail_*", "outcome": "done"}`, func(t *ast.Term) error {
+			q, err := callPattern(t)
+			if err == nil {
+				_, err = pastcall.Parse(q)
+			}
+			return err
+		})
 	}
-	if t := f.follow(ops[1]); t.IsGround() && !hasRefs(t) {
-		if _, _, err := callWindow(t, ast.StringTerm("2026-01-02T03:04:05Z")); err != nil {
-			f.found.add(spot(loc), `write a window such as "10m", "24h" or "20"`, "lib.count: %s", err.Error())
-		}
+	window := func(at int) {
+		check(at, `write a window such as "10m", "24h" or "20"`, func(t *ast.Term) error {
+			_, _, err := callWindow(t, ast.StringTerm("2026-01-02T03:04:05Z"))
+			return err
+		})
+	}
+	switch function {
+	case "happened":
+		pattern(0)
+	case "before":
+		pattern(0)
+		pattern(1)
+	case "count":
+		pattern(0)
+		window(1)
+	case "sum", "sum_with":
+		pattern(0)
+		check(1, `write the JSON pointer of an argument, such as "/amount"`, func(t *ast.Term) error {
+			_, err := callArgument(t)
+			return err
+		})
+		window(2)
 	}
 }
 
@@ -226,7 +300,7 @@ func hasRefs(t *ast.Term) (found bool) {
 // runtime has none, so the rule would find nothing.
 func (f *fieldCheck) pastRead(ref ast.Ref, loc *ast.Location) {
 	if ref.HasPrefix(pastRef) && !f.isLib {
-		f.found.add(spot(loc), "use happened, before or count of data.remit.lib", "input.session.history is a list only in tests")
+		f.found.add(spot(loc), "use happened, before, count or sum of data.remit.lib", "input.session.history is a list only in tests")
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/history"
+	"github.com/remit-dev/remit/internal/pastcall"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 )
@@ -29,8 +31,8 @@ const sendAfterReview = `allow contains "reviewed" if {
 	lib.count({"tool": "send"}, "10m") < 2
 }`
 
-func past(tool, outcome string, at time.Time, resources ...string) perm.PastCall {
-	return perm.PastCall{Tool: tool, Outcome: outcome, Effect: "pure", Resources: append([]string{}, resources...), At: at}
+func past(tool, outcome string, at time.Time, resources ...string) history.Call {
+	return history.Call{Tool: tool, Outcome: outcome, Effect: "pure", Resources: append([]string{}, resources...), At: at}
 }
 
 func TestHistoryOfRequest(t *testing.T) {
@@ -41,26 +43,25 @@ func TestHistoryOfRequest(t *testing.T) {
 	edit, review := past("edit_file", "done", ago(time.Hour)), past("review", "done", ago(time.Minute))
 	sent := past("send", "done", ago(time.Second))
 	for name, c := range map[string]struct {
-		calls []perm.PastCall
+		calls []history.Call
 		want  perm.Effect
 	}{
-		"reviewed":              {[]perm.PastCall{edit, review}, perm.Allow},
-		"edited after":          {[]perm.PastCall{edit, review, edit}, perm.Deny},
-		"review failed":         {[]perm.PastCall{edit, past("review", "failed", now)}, perm.Deny},
-		"nothing":               {[]perm.PastCall{}, perm.Deny},
-		"secret read":           {[]perm.PastCall{past("file_read", "unknown", now, "file://ws/secret/a"), edit, review}, perm.Deny},
-		"secret read denied":    {[]perm.PastCall{past("file_read", "denied", now, "file://ws/secret/a"), edit, review}, perm.Allow},
-		"other file":            {[]perm.PastCall{past("file_read", "done", now, "file://ws/a"), edit, review}, perm.Allow},
-		"sent once":             {[]perm.PastCall{edit, review, sent}, perm.Allow},
-		"sent twice":            {[]perm.PastCall{edit, review, sent, sent}, perm.Deny},
-		"sent twice, long ago":  {[]perm.PastCall{past("send", "done", ago(10*time.Minute)), edit, review, sent}, perm.Allow},
-		"erased can be a match": {[]perm.PastCall{{Tool: "file_read", Outcome: "done"}, edit, review}, perm.Deny},
+		"reviewed":              {[]history.Call{edit, review}, perm.Allow},
+		"edited after":          {[]history.Call{edit, review, edit}, perm.Deny},
+		"review failed":         {[]history.Call{edit, past("review", "failed", now)}, perm.Deny},
+		"nothing":               {[]history.Call{}, perm.Deny},
+		"secret read":           {[]history.Call{past("file_read", "unknown", now, "file://ws/secret/a"), edit, review}, perm.Deny},
+		"secret read denied":    {[]history.Call{past("file_read", "denied", now, "file://ws/secret/a"), edit, review}, perm.Allow},
+		"other file":            {[]history.Call{past("file_read", "done", now, "file://ws/a"), edit, review}, perm.Allow},
+		"sent once":             {[]history.Call{edit, review, sent}, perm.Allow},
+		"sent twice":            {[]history.Call{edit, review, sent, sent}, perm.Deny},
+		"sent twice, long ago":  {[]history.Call{past("send", "done", ago(10*time.Minute)), edit, review, sent}, perm.Allow},
+		"erased can be a match": {[]history.Call{{Tool: "file_read", Outcome: "done"}, edit, review}, perm.Deny},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := perm.Request{Purpose: perm.PurposeRun, Tool: perm.ToolFacts{Name: "send"}, Time: now}
-			r.Session.History = perm.NewHistory(c.calls)
-			for _, h := range []perm.History{r.Session.History, perm.HistoryFrom(r.Session.History.Source())} { // a list, and a source
-				r.Session.History = h
+			for _, s := range []perm.SessionFacts{{History: c.calls}, {Past: pastcall.List(c.calls)}} { // a list, and a source
+				r.Session = s
 				d, err := e.Decide(context.Background(), r)
 				require.Equal(t, c.want, d.Effect(), d.Reasons())
 				if strings.HasPrefix(name, "erased") {
@@ -115,6 +116,12 @@ func TestHistoryChecked(t *testing.T) {
 		`lib.count({"tool": "a"}, 10) > 1`:                          "a window must be a text",
 		`some call in input.session.history; call.tool == "a"`:      "is a list only in tests",
 		`p := {"tool": "a", "outcome": "never"}; lib.happened(p)`:   "outcome of the pattern",
+		`lib.sum({"tool": "a"}, "amount", "24h") > 1`:               "must be a JSON pointer",
+		`lib.sum({"tool": "a"}, "/a~2", "24h") > 1`:                 "must be a JSON pointer",
+		`lib.sum({"tool": "a"}, 1, "24h") > 1`:                      "must be a JSON pointer",
+		`lib.sum_with({"tools": "a"}, "/amount", "") > 1`:           "has no member tools",
+		`lib.sum_with({"tool": "a"}, "/amount", "1d") > 1`:          "a window must be a duration",
+		`lib.sum({"tool": "a"}, "/a~1b/0", "20") > 1`:               "",
 		`lib.happened({"resource": input.access.resource.text})`:    "",
 		`lib.count({"tool": input.tool.name}, "20") > 1`:            "",
 		`lib.happened({})`:                                          "",

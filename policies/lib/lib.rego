@@ -136,6 +136,17 @@ before(a, b) if remit.past_before(past, a, b)
 # or "24h", a number of calls such as "20", or "" for the whole session.
 count(pattern, window) := remit.past_count(past, pattern, window, now)
 
+# The sum of an argument of these calls, such as "/amount". A missing argument is 0.
+# One that is no number from 0 is an error, so the call is denied.
+sum(pattern, argument, window) := remit.past_sum(past, pattern, argument, window, now, null)
+
+# The sum, with the same argument of the call that is decided.
+sum_with(pattern, argument, window) := remit.past_sum(past, pattern, argument, window, now, own)
+
+own := input.call.args
+
+own := null if not input.call.args
+
 # The list of a test. The runtime has too many calls for one, and answers from
 # its index.
 past := input.session.history
