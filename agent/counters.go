@@ -298,7 +298,7 @@ func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 		case "": // a revert, or a call that never ended
 			return
 		case tool.StatusInvalid, tool.StatusDenied:
-			t.refused(call, b.Tool, s, b.Ended, func(c *reservedCall) { c.class = string(b.Class) })
+			t.refused(call, b.Tool, s, b.Ended, nil)
 			return
 		default:
 			c = &reservedCall{tool: b.Tool.Name, sums: amounts(b.Counts), class: string(b.Class)}

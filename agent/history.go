@@ -33,7 +33,8 @@ type pastCalls struct {
 	indexes map[history.Query]*pastIndex // by the pattern of a query
 }
 
-// pastCall is one ended call. It never changes.
+// pastCall is one ended call. It never changes; another replaces it when the
+// call is erased.
 type pastCall struct {
 	endedCall
 	seen history.Call
@@ -67,18 +68,40 @@ func (p *pastCalls) add(h endedCall, c *reservedCall) {
 	one := &pastCall{endedCall: h, seen: history.Call{Tool: h.tool, Outcome: string(outcome), Effect: c.class, Resources: c.resources, Args: c.args, At: h.at}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	one.n = len(p.counted)
-	p.counted = append(p.counted, one)
-	p.ordered, _ = inserted(p.ordered, one)
-	p.find(one)
+	p.count(one)
 	for _, index := range p.indexes {
 		index.add(one)
 	}
 }
 
-// find adds a call to the lists that new indexes are made from. The caller
+// erase forgets what the erased record of a call said, as a reader of the
+// journal does not find it either.
+func (p *pastCalls) erase(call string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := slices.IndexFunc(p.counted, func(c *pastCall) bool { return c.call == call })
+	if at < 0 {
+		return
+	}
+	one := *p.counted[at]
+	one.seen.Resources, one.seen.Args = nil, nil
+	if one.status == tool.StatusDenied {
+		one.seen.Effect = ""
+	}
+	all := slices.Clone(p.counted)
+	all[at] = &one
+	p.counted, p.ordered, p.places, p.tools, p.indexes = nil, nil, nil, nil, nil
+	for _, c := range all {
+		p.count(c)
+	}
+}
+
+// count adds a call to the lists that new indexes are made from. The caller
 // holds the lock.
-func (p *pastCalls) find(one *pastCall) {
+func (p *pastCalls) count(one *pastCall) {
+	one.n = len(p.counted)
+	p.counted = append(p.counted, one)
+	p.ordered, _ = inserted(p.ordered, one)
 	if p.places == nil {
 		p.places, p.tools = map[string][]*pastCall{}, map[string][]*pastCall{}
 	}

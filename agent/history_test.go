@@ -36,7 +36,7 @@ type did struct {
 	id, tool, outcome, effect, file string
 	amount                          string // JSON; empty: the call has no such argument
 	at                              time.Time
-	erased                          bool // only tool, outcome, effect and time are known
+	erased                          bool // only tool, outcome and time are known, and the effect of a call that ran
 }
 
 // question is a question about earlier calls. Empty members say nothing.
@@ -55,8 +55,9 @@ func (q question) holds(c did) (yes, known bool) {
 		return pattern == "" || pattern == text || wild && strings.HasPrefix(text, head)
 	}
 	ran := c.outcome != "denied"
-	yes = (q.outcome == c.outcome || q.outcome == "" && ran) && (q.effect == "" || q.effect == c.effect) && begins(q.tool, c.tool, "*")
-	if c.erased && yes && q.file != "" {
+	yes = (q.outcome == c.outcome || q.outcome == "" && ran) && begins(q.tool, c.tool, "*")
+	classKnown := !c.erased || ran
+	if yes = yes && (q.effect == "" || q.effect == c.effect || !classKnown); yes && (c.erased && q.file != "" || !classKnown && q.effect != "") {
 		return false, false
 	}
 	return yes && begins(q.file, c.file, "**"), true
@@ -65,7 +66,7 @@ func (q question) holds(c did) (yes, known bool) {
 // howMany returns the count of the calls that match, and the sum of their
 // amounts, as texts.
 func howMany(all []did, q question, span time.Duration, last int, now time.Time) (count, sum string) {
-	n, total, bad := 0, new(big.Rat), false
+	n, latest, total, bad := 0, 0, new(big.Rat), false
 	for i, c := range all {
 		if span > 0 && now.Sub(c.at) >= span || last > 0 && i < len(all)-last {
 			continue
@@ -77,7 +78,7 @@ func howMany(all []did, q question, span time.Duration, last int, now time.Time)
 		if !yes {
 			continue
 		}
-		n++
+		n, latest = n+1, i+1
 		one, isNumber := new(big.Rat).SetString(c.amount)
 		switch {
 		case c.erased || c.amount != "" && c.amount != "null" && (!isNumber || one.Sign() < 0):
@@ -86,10 +87,11 @@ func howMany(all []did, q question, span time.Duration, last int, now time.Time)
 			total.Add(total, one)
 		}
 	}
+	count = fmt.Sprint(n, " last ", latest)
 	if bad {
-		return fmt.Sprint(n), "no number"
+		return count, "no number"
 	}
-	return fmt.Sprint(n), total.RatString()
+	return count, total.RatString()
 }
 
 func isBefore(all []did, a, b question) string {
@@ -129,7 +131,7 @@ func survey(t require.TestingT, h history.Source, now time.Time) string {
 	for _, q := range questions() {
 		for _, w := range []string{"", "90s", "1h", "3", "1"} {
 			n, err := h.Find(q.query(w, "", now))
-			count := told(t, err, func() string { return fmt.Sprint(n.Count) })
+			count := told(t, err, func() string { return fmt.Sprint(n.Count, " last ", n.Last) })
 			n, err = h.Find(q.query(w, "/amount", now))
 			sum := told(t, err, func() string {
 				r, ok := new(big.Rat).SetString(string(n.Sum))
@@ -172,6 +174,7 @@ func questions() []question {
 		{tool: "look"}, {tool: "edit_a"}, {tool: "edit_*"}, {outcome: "denied"}, {file: "file://ws/f1"}, {file: "file://ws/d/**"},
 		{}, {outcome: "done"}, {outcome: "failed"}, {outcome: "unknown"}, {effect: "pure"}, {effect: "pivot", tool: "edit_*"},
 		{file: "file://ws/**", outcome: "denied"}, {tool: "edit_b", file: "file://ws/d/f2", outcome: "done"}, {tool: "*"}, {tool: "absent"},
+		{effect: "pure", outcome: "denied"},
 	}
 }
 
@@ -215,6 +218,9 @@ func TestHistoryIndex(t *testing.T) {
 			}
 			all = append(all, c)
 			one := history.Call{Tool: c.tool, Outcome: c.outcome, Effect: c.effect, At: c.at}
+			if c.erased && c.outcome == "denied" {
+				one.Effect = ""
+			}
 			if !c.erased {
 				one.Resources, one.Args = []string{c.file}, argsOf(c.amount)
 			}
@@ -290,7 +296,7 @@ allow contains "within the budget" if {
 	input.tool.name == "t1"
 	lib.sum_with({"tool": "t*"}, "/amount", "24h") < 1000000
 	lib.count({"tool": "t1"}, "5000") < 1000000
-	lib.before({"tool": "t1"}, {"tool": "t2"})
+	not lib.before({"tool": "absent"}, {"tool": "t2"})
 	not lib.happened({"resource": input.access.resource.text})
 }
 `)}}})
@@ -407,6 +413,7 @@ type historyRun struct {
 	journal journal.Journal
 	dir     string
 	seen    *watched
+	rt      *agent.Runtime
 	session *agent.Session
 	all     []did
 	held    []did
@@ -415,7 +422,8 @@ type historyRun struct {
 
 func newHistoryRun(t *testing.T, seed uint64) *historyRun {
 	h := &historyRun{t: t, r: rand.New(rand.NewPCG(seed, 5)), host: hosttest.New(seed), journal: journal.Memory(), dir: t.TempDir(), seen: &watched{answers: map[string]string{}}, want: map[string]string{}}
-	h.session = newSession(t, h.process())
+	h.rt = h.process()
+	h.session = newSession(t, h.rt)
 	return h
 }
 
@@ -445,15 +453,24 @@ func (h *historyRun) transaction() {
 		}
 		slices.SortFunc(h.all, byEnd)
 	}
-	rt := h.process()
+	rt, same := h.rt, h.r.IntN(3) == 0
+	if !same {
+		rt = h.process()
+	}
 	if h.r.IntN(2) == 0 {
 		gone := &h.all[h.r.IntN(len(h.all))]
 		if !gone.erased {
-			_, err := rt.Erase(ctx, gone.id, "kim", "a name was in it")
-			require.NoError(h.t, err)
-			gone.erased = true
+			if _, err := rt.Erase(ctx, gone.id, "kim", "a name was in it"); err != nil {
+				require.ErrorContains(h.t, err, "its outcome is unknown")
+			} else {
+				gone.erased = true
+			}
 		}
 	}
+	if same {
+		return
+	}
+	h.rt = rt
 	h.session, err = rt.ResumeSession(ctx, h.session.Token())
 	require.NoError(h.t, err)
 }
@@ -474,6 +491,10 @@ func (h *historyRun) call(tx *agent.Txn) {
 	}
 	if how == "hide" && amount != "" {
 		c.amount = `"hidden"`
+	}
+	if h.r.IntN(8) == 0 { // an invalid call is none
+		out, _ := tx.Invoke(h.t.Context(), name, tool.Args{"path": path})
+		require.Equal(h.t, tool.StatusInvalid, out.Status)
 	}
 	before := surveyByHand(h.all, h.host.Now())
 	out, _ := tx.Invoke(h.t.Context(), name, args)

@@ -155,7 +155,6 @@ func (t *sessionCounters) queue(call string, b *record.Held) {
 		})
 		t.calls[call] = c
 	}
-	c.describe(b.Class, b.Access, b.Input)
 	c.queued = true
 }
 
