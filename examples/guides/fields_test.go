@@ -216,7 +216,7 @@ var ruleName = regexp.MustCompile(`(?m)^(deny|ensure|hide|ask_commit|deny_commit
 func TestPolicyFields(t *testing.T) {
 	p := newPlace(t)
 	modules, rules := map[string]string{"otherwise.rego": "package remit\n\nallow contains \"otherwise\"\n"}, map[string]string{}
-	for n := range 10 {
+	for n := range 11 {
 		file, text := fmt.Sprintf("fields%d.rego", n), take(t, "reference/policy.md", "rego", n)
 		if strings.HasPrefix(text, "package remit_test") {
 			file = "fields_test.rego"
