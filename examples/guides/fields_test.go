@@ -291,8 +291,8 @@ func reads(rule, field string) bool {
 	if strings.HasPrefix(field, "changes.resource.") {
 		return rule == "changes.resource"
 	}
-	// One rule reads all members of a value, of an identifier, of an effect, of the totals.
-	for _, whole := range []string{"call.values.identifiers", "call.values", "txn.effects", "txn.totals"} {
+	// One rule reads all members of a value, of an identifier, of an effect, of the totals, of an earlier call.
+	for _, whole := range []string{"call.values.identifiers", "call.values", "txn.effects", "txn.totals", "session.history"} {
 		if strings.HasPrefix(field, whole+".") {
 			return rule == whole
 		}
