@@ -100,6 +100,32 @@ func (a *access) find(r *http.Request) (visit, bool) {
 	return visit{}, false
 }
 
+// list returns how many tokens are unused, and the visits, the newest first.
+func (a *access) list(own visit) (tokens int, all []visitLine) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.now()
+	for _, t := range a.tokens {
+		if now.Before(t.until) {
+			tokens++
+		}
+	}
+	for _, v := range slices.Backward(a.visits) {
+		if now.Before(v.until) {
+			all = append(all, visitLine{when(v.until), v.cookie == own.cookie})
+		}
+	}
+	return tokens, all
+}
+
+// leaveOthers ends all visits but one, and all tokens.
+func (a *access) leaveOthers(v visit) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tokens = nil
+	a.visits = slices.DeleteFunc(a.visits, func(o visit) bool { return o.cookie != v.cookie })
+}
+
 // leave ends the visit of a cookie.
 func (a *access) leave(v visit) {
 	a.mu.Lock()

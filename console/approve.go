@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -56,17 +57,13 @@ func (c *Console) approval(r *http.Request) (string, page, error) {
 	if err := c.request(ctx, &d, call); err != nil {
 		return "", page{}, err
 	}
-	if d.State == "waits" && c.CheckApproval == nil {
-		d.Refused = "this console answers no calls"
-	} else if d.State == "waits" {
-		if err := c.CheckApproval(ctx, call); err != nil {
-			d.Refused = err.Error()
-		}
+	if d.State == "waits" {
+		d.Refused = c.refused(ctx, id, call.Asked.Processes)
 	}
 	if c.Hint != nil {
-		d.Command, d.Resume = c.Hint("approve", id), c.Hint("resume", id)
+		d.Command, d.Resume = c.Hint("pending", id), c.Hint("resume", id)
 	}
-	if err := c.beside(ctx, &d); err != nil {
+	if d.Beside, err = c.beside(ctx, d.Session); err != nil {
 		return "", page{}, err
 	}
 	return "approve", page{Title: "Approve " + call.Tool.Name, Place: "now", Data: d}, nil
@@ -141,15 +138,14 @@ func changed(all []record.Access) string {
 	return "the file"
 }
 
-// beside adds the newest calls of the session.
-func (c *Console) beside(ctx context.Context, d *approvePage) error {
+// beside returns the newest calls of a session.
+func (c *Console) beside(ctx context.Context, session string) ([]group, error) {
 	var near timelinePage
-	near.Session = d.Session
+	near.Session = session
 	if _, err := c.find(ctx, &near, 0); err != nil {
-		return err
+		return nil, err
 	}
-	d.Beside = near.Groups[:min(len(near.Groups), 5)]
-	return nil
+	return near.Groups[:min(len(near.Groups), 5)], nil
 }
 
 // answer records the answer of a form. It names the request that the person saw.
@@ -165,39 +161,61 @@ func (c *Console) answer(r *http.Request) (string, error) {
 	if call.Asked == nil || f.Get("request") == "" || call.Asked.Digest != f.Get("request") {
 		return "", &problem{http.StatusConflict, "The call asks for something else now", "Nothing was answered. Open the call again to see its request."}
 	}
-	reply := agent.Answer{Call: idOf(f), By: c.By, Why: f.Get("why"), RequestDigest: f.Get("request")}
-	if len(reply.Why) > maxWhy {
-		return "", &problem{http.StatusBadRequest, "The reason is too long", "It must be at most 2,000 bytes."}
+	reply, err := c.replyOf(f)
+	if err != nil {
+		return "", err
 	}
-	switch f.Get("answer") {
-	case "approve":
-		reply.Approved = true
-	case "deny":
-	default:
-		return "", &problem{http.StatusBadRequest, "The form has no answer", ""}
-	}
+	reply.Call = idOf(f)
 	if err := c.decide(ctx, call, reply, f); err != nil {
 		return "", err
 	}
 	return "/approve?id=" + url.QueryEscape(reply.Call), nil
 }
 
+// replyOf returns the answer that a form has.
+func (c *Console) replyOf(f url.Values) (reply agent.Answer, err error) {
+	reply = agent.Answer{By: c.By, Why: f.Get("why"), RequestDigest: f.Get("request")}
+	if len(reply.Why) > maxWhy {
+		return reply, &problem{http.StatusBadRequest, "The reason is too long", "It must be at most 2,000 bytes."}
+	}
+	switch f.Get("answer") {
+	case "approve":
+		reply.Approved = true
+	case "deny":
+	default:
+		return reply, &problem{http.StatusBadRequest, "The form has no answer", ""}
+	}
+	return reply, nil
+}
+
+// refused says why the person must not approve here, "" if the person can.
+func (c *Console) refused(ctx context.Context, id string, askers []json.RawMessage) string {
+	if c.CheckApproval == nil {
+		return "this console takes no approvals"
+	}
+	if err := c.CheckApproval(ctx, id, askers); err != nil {
+		return cmp.Or(err.Error(), "it is refused")
+	}
+	return ""
+}
+
 func (c *Console) decide(ctx context.Context, call *revert.Call, reply agent.Answer, f url.Values) error {
 	if !reply.Approved {
 		return c.Runtime.Answer(ctx, reply)
 	}
-	if c.CheckApproval == nil {
-		return &problem{http.StatusForbidden, "This console answers no calls", ""}
-	}
-	if err := c.CheckApproval(ctx, call); err != nil {
-		return &problem{http.StatusForbidden, "A person must approve this call elsewhere", err.Error()}
+	if why := c.refused(ctx, reply.Call, call.Asked.Processes); why != "" {
+		return &problem{http.StatusForbidden, "A person must approve this call elsewhere", why}
 	}
 	switch f.Get("scope") {
 	case "once":
 		reply.Once = true
 		return c.Runtime.Answer(ctx, reply)
 	case "session", "always":
-		how := ctxperm.RememberScope{Always: f.Get("scope") == "always", SameInput: f.Get("same") == "1"}
+		span, ok := spans[f.Get("for")]
+		if !ok {
+			return &problem{http.StatusBadRequest, "The form does not say for how long the approval counts", ""}
+		}
+		how := ctxperm.RememberScope{Always: f.Get("scope") == "always", SameInput: f.Get("same") == "1", For: span}
 		_, err := c.Runtime.RememberApproval(ctx, reply, how)
 		return err
 	default:

@@ -3,6 +3,7 @@ package console_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -16,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/console"
-	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -415,7 +415,7 @@ func TestStreams(t *testing.T) {
 // TestApproverRefused: a person who must not approve here can see the request,
 // and the form of another page does not help.
 func TestApproverRefused(t *testing.T) {
-	p := newPlace(t, console.Options{CheckApproval: func(context.Context, *revert.Call) error { return fmt.Errorf("only at a terminal") }})
+	p := newPlace(t, console.Options{CheckApproval: func(context.Context, string, []json.RawMessage) error { return fmt.Errorf("only at a terminal") }})
 	out := p.write("other.txt", "x")
 	require.Equal(t, tool.StatusPending, out.Status)
 	page := p.page("/approve?id=" + out.Call)

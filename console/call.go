@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -44,6 +45,8 @@ type callPage struct {
 	Reversals                []reversalPart
 	WayBack                  string
 	CanRevert                bool
+	CanRevertTxn             bool
+	Explained                bool // the console can explain the decision
 	Command                  string
 }
 
@@ -66,24 +69,35 @@ type reversalPart struct {
 	Open           bool
 }
 
-func (c *Console) call(r *http.Request) (string, page, error) {
-	ctx, id := r.Context(), idOf(r.URL.Query())
+// loadCall returns a call, also a nested one, with its transaction.
+func (c *Console) loadCall(ctx context.Context, id string) (*revert.Txn, *revert.Call, error) {
 	txn, err := revert.TxnOf(ctx, c.Runtime.Journal(), id)
 	if err != nil {
-		return "", page{}, err
+		return nil, nil, err
 	}
 	t, err := c.Runtime.Load(ctx, txn)
 	if err != nil {
-		return "", page{}, err
+		return nil, nil, err
 	}
 	call, ok := t.Call(id)
 	if !ok {
-		return "", page{}, &problem{http.StatusNotFound, "The journal has no such call", id}
+		return nil, nil, &problem{http.StatusNotFound, "The journal has no such call", id}
+	}
+	return t, call, nil
+}
+
+func (c *Console) call(r *http.Request) (string, page, error) {
+	ctx, id := r.Context(), idOf(r.URL.Query())
+	t, call, err := c.loadCall(ctx, id)
+	if err != nil {
+		return "", page{}, err
 	}
 	d := callPage{Call: c.lineOf(call), Txn: t.ID, Session: t.Session, Who: c.principal(ctx, t.Session), TxnState: string(t.State())}
+	d.CanRevertTxn = canRevert(t)
 	if t.Prompt != nil {
 		d.Prompt = &promptLine{t.Prompt.ID, t.Prompt.Client, t.Prompt.Text}
 	}
+	d.Explained = c.Explain != nil
 	if err := c.fill(&d, call); err != nil {
 		return "", page{}, err
 	}

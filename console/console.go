@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/agent"
-	"github.com/remit-dev/remit/revert"
 )
 
 // Options configures a Console. Runtime, Host and By are required.
@@ -28,9 +28,18 @@ type Options struct {
 	By string
 	// Title is the heading of the pages, such as the name of the workspace.
 	Title string
-	// CheckApproval returns an error if the person must not approve the call
-	// here. Nil: the pages approve no call.
-	CheckApproval func(ctx context.Context, c *revert.Call) error
+	// CheckApproval returns an error if the person must not approve a call or
+	// the commit of a transaction here. Id names it, and askers are the
+	// processes that asked, as the record of the request has them. Nil: the
+	// pages approve nothing.
+	CheckApproval func(ctx context.Context, id string, askers []json.RawMessage) error
+	// Explain explains in a text why a policy decides about a call as it does,
+	// and which change of the policy lets it through. Nil: the pages show what
+	// the records say.
+	Explain func(ctx context.Context, call string) (string, error)
+	// Diagnose checks the machine, the roots and the journal. It can take
+	// seconds. Nil: the page of health has no checks.
+	Diagnose func(ctx context.Context) ([]Check, error)
 	// EndPrompts ends the prompts that a coding agent still works on, so that
 	// they can be reverted. Nil: nothing has to be ended.
 	EndPrompts func(ctx context.Context) error
@@ -56,6 +65,10 @@ type Console struct {
 	end     sync.Once
 	streams chan struct{} // slots of streams
 	reports reports
+
+	diagnosis diagnosis
+
+	decoding sync.Mutex // held while one image is decoded
 }
 
 // maxStreams limits the pages that get live updates at once.

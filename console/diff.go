@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert/diff"
 )
@@ -28,9 +30,12 @@ type diffPage struct {
 	Total                int
 	Next                 int // index of the first file of the next page; 0: there is none
 	Added, Removed       int
-	Untracked, Held      []diff.UntrackedCall
+	Shown                int // resources on the page; rows of one table are joined
+	Requests             []requestLine
+	MoreRequests         int
 	Erased               []string
 	One                  bool // a single file
+	CanRevert            bool
 	Command              string
 }
 
@@ -38,11 +43,14 @@ type diffPage struct {
 type fileDiff struct {
 	N              int
 	Of             string // ID of the difference
+	Request        string // digest of the request that the difference belongs to; empty: none
 	Resource, Verb string
 	Calls          []string
 	Added, Removed int
 	Binary         bool
 	Lost           string
+	Table          *rowTable // for rows of a database
+	Pictures       []picture
 	Before, After  string // facts of both versions
 	Lines          []diffLine
 	Open           bool // its lines are on the page
@@ -56,15 +64,83 @@ type diffLine struct {
 	Text     string
 }
 
+// partsOnPage limits the transactions of a prompt on one page.
+const partsOnPage = 20
+
+// promptDiff has the differences of the transactions of a prompt, oldest first.
+type promptDiff struct {
+	ID        string
+	Parts     []diffPage
+	More      int // transactions that are left out
+	CanRevert bool
+	Command   string
+}
+
 func (c *Console) diff(r *http.Request) (string, page, error) {
-	ctx, id := r.Context(), idOf(r.URL.Query())
-	d, err := c.Runtime.Diff(ctx, id)
+	id := idOf(r.URL.Query())
+	ids, err := c.parts(r.Context(), id)
 	if err != nil {
 		return "", page{}, err
 	}
-	p := diffPage{ID: id, Txn: d.Txn, Call: d.Call, State: string(d.State), Total: len(d.Deltas), Untracked: d.Untracked, Held: d.Held, Erased: d.Erased}
+	if len(ids) == 1 {
+		p, err := c.diffOf(r, ids[0])
+		return "diff", page{Title: "Difference", Place: "timeline", Data: p}, err
+	}
+	all := promptDiff{ID: id, More: max(0, len(ids)-partsOnPage)}
+	if c.Hint != nil {
+		all.Command = c.Hint("diff", id)
+	}
+	for _, one := range slices.Backward(ids[:min(len(ids), partsOnPage)]) {
+		p, err := c.diffOf(r, one)
+		if err != nil {
+			return "", page{}, err
+		}
+		all.Parts, all.CanRevert = append(all.Parts, p), all.CanRevert || p.CanRevert
+	}
+	return "diffs", page{Title: "Difference of a prompt", Place: "timeline", Data: all}, nil
+}
+
+// diffOf returns the difference of a transaction or a call.
+func (c *Console) diffOf(r *http.Request, id string) (diffPage, error) {
+	d, err := c.Runtime.Diff(r.Context(), id)
+	if err != nil {
+		return diffPage{}, err
+	}
+	p, err := c.shownDiff(r, d, id)
+	if request := r.URL.Query().Get("request"); err == nil && request != "" {
+		err = c.unchanged(r.Context(), d.Txn, request)
+	}
+	if err != nil {
+		return p, err
+	}
 	if c.Hint != nil {
 		p.Command = c.Hint("diff", id)
+	}
+	p.CanRevert, err = c.leftSomething(r.Context(), d)
+	return p, err
+}
+
+// leftSomething reports whether a revert takes something of a difference back.
+func (c *Console) leftSomething(ctx context.Context, d diff.Diff) (bool, error) {
+	t, err := c.Runtime.Load(ctx, d.Txn)
+	if err != nil || d.Call == "" {
+		return err == nil && canRevert(t), err
+	}
+	call, ok := t.Call(d.Call)
+	if !ok {
+		return false, nil
+	}
+	_, can := wayBack(call, callview.AttemptOf(call))
+	return can, nil
+}
+
+// shownDiff returns the part of a difference that a page shows: a single file, or
+// those from a number on.
+func (c *Console) shownDiff(r *http.Request, d diff.Diff, id string) (p diffPage, err error) {
+	ctx := r.Context()
+	p = diffPage{ID: id, Txn: d.Txn, Call: d.Call, State: string(d.State), Total: len(d.Deltas), Erased: d.Erased}
+	if err := c.requests(ctx, &p, d); err != nil {
+		return p, err
 	}
 	first, last := int(min(number(r, "from"), int64(len(d.Deltas)))), 0
 	last = min(first+filesOnPage, len(d.Deltas))
@@ -76,40 +152,58 @@ func (c *Console) diff(r *http.Request) (string, page, error) {
 	}
 	left := openLines
 	for i := first; i < last; i++ {
-		f, err := fileOf(ctx, d.Deltas[i], i)
-		f.Of = id
+		f, err := fileOf(ctx, d.Deltas[i], i, id)
 		if err != nil {
-			return "", page{}, err
+			return p, err
 		}
+		p.Shown++
 		p.Added, p.Removed = p.Added+f.Added, p.Removed+f.Removed
 		if f.Open = p.One || len(f.Lines) <= left; f.Open {
 			left -= len(f.Lines)
 		} else {
 			f.More, f.Lines = len(f.Lines)+f.More, nil
 		}
-		p.Files = append(p.Files, f)
+		if !joined(p.Files, f) {
+			p.Files = append(p.Files, f)
+		}
 	}
-	return "diff", page{Title: "Difference", Place: "timeline", Data: p}, nil
+	return p, nil
 }
 
-func fileOf(ctx context.Context, d diff.Delta, n int) (fileDiff, error) {
+func fileOf(ctx context.Context, d diff.Delta, n int, of string) (fileDiff, error) {
 	text, err := d.Text(ctx, patchName(d.Resource))
 	if err != nil {
 		return fileDiff{}, err
 	}
-	f := fileDiff{N: n, Resource: d.Resource, Verb: "changed", Calls: d.Calls, Added: text.Added, Removed: text.Removed, Binary: text.Binary, Lost: text.Lost}
+	f := fileDiff{N: n, Of: of, Resource: d.Resource, Verb: "changed", Calls: d.Calls, Added: text.Added, Removed: text.Removed, Binary: text.Binary, Lost: text.Lost}
 	switch {
 	case !d.Before.Exists():
 		f.Verb = "created"
 	case !d.After.Exists():
 		f.Verb = "deleted"
 	}
-	f.Before, f.After = versionWords(d.Before, text.Binary), versionWords(d.After, text.Binary)
+	facts := text.Binary || text.Lost != ""
+	f.Before, f.After = versionWords(d.Before, facts), versionWords(d.After, facts)
+	if rows, ok := rowsOf(d); ok {
+		f.Table, f.Resource, f.Before, f.After = &rows, tableOf(d.Resource), "", ""
+		f.Added, f.Removed = boolCount(d.After.Exists()), boolCount(d.Before.Exists())
+		return f, nil
+	}
+	if text.Binary {
+		f.Pictures = pictures(ctx, d, "/image?"+url.Values{"id": {of}, "file": {strconv.Itoa(n)}}.Encode())
+	}
 	f.Lines = linesOf(text.Short)
 	if len(f.Lines) > maxLines {
 		f.More, f.Lines = len(f.Lines)-maxLines, f.Lines[:maxLines]
 	}
 	return f, nil
+}
+
+func boolCount(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // patchName returns a name without a leading slash for the header of a patch.

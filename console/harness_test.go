@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +20,6 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/console"
 	"github.com/remit-dev/remit/perm"
-	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/tool/builtin"
 )
@@ -76,7 +76,7 @@ func newPlace(t *testing.T, o console.Options, opts ...agent.Option) *place {
 	require.NoError(t, err)
 	o.Runtime, o.Host, o.By, o.Now = p.rt, host, "person", p.clock
 	if o.CheckApproval == nil {
-		o.CheckApproval = func(context.Context, *revert.Call) error { return nil }
+		o.CheckApproval = func(context.Context, string, []json.RawMessage) error { return nil }
 	}
 	p.console, err = console.New(o)
 	require.NoError(t, err)

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -46,10 +47,11 @@ func hostileTexts() []string {
 // known has what the templates make: elements, each with its attributes.
 var known = map[string]string{
 	"html": "lang", "head": "", "meta": "charset name content", "title": "", "link": "rel href", "script": "src defer", "body": "data-live data-head", "a": "class href aria-current data-key rel",
-	"header": "class", "p": "class id role hidden", "bdi": "", "nav": "aria-label", "ul": "class", "li": "class", "button": "type id class hidden name value", "kbd": "", "form": "method action class role aria-label id",
-	"input": "type name value checked required maxlength autocomplete id", "main": "id tabindex", "h1": "", "h2": "class id", "h3": "", "dialog": "id aria-labelledby", "dl": "", "dt": "", "dd": "", "section": "class aria-label aria-labelledby",
-	"span": "class", "code": "", "ol": "class", "details": "class open id data-file", "summary": "", "div": "class tabindex role aria-label", "table": "", "caption": "class", "thead": "class", "tbody": "", "tr": "class", "th": "scope", "td": "class colspan",
-	"pre": "tabindex", "strong": "", "label": "", "select": "name", "option": "value selected", "fieldset": "", "legend": "", "aside": "aria-labelledby",
+	"header": "class", "p": "class id role hidden", "bdi": "", "nav": "aria-label", "ul": "class", "li": "class", "button": "type id class hidden name value aria-label", "kbd": "", "form": "method action class role aria-label id",
+	"input": "type name value checked required maxlength autocomplete id", "main": "id tabindex", "h1": "", "h2": "class id data-count", "h3": "", "dialog": "id aria-labelledby", "dl": "", "dt": "", "dd": "", "section": "class aria-label aria-labelledby",
+	"span": "class", "code": "", "ol": "class", "details": "class open id data-file", "summary": "class", "div": "class tabindex role aria-label", "table": "", "caption": "class", "thead": "class", "tbody": "", "tr": "class", "th": "scope", "td": "class colspan",
+	"figure": "", "figcaption": "", "img": "loading src width height alt",
+	"pre": "tabindex", "strong": "class", "label": "", "select": "name", "option": "value selected", "fieldset": "", "legend": "", "aside": "aria-labelledby",
 }
 
 // checkPage parses a page as browsers do, and reports what its templates did not
@@ -87,7 +89,7 @@ func checkAttribute(t *testing.T, path, element string, a html.Attribute) {
 	t.Helper()
 	switch a.Key {
 	case "src":
-		require.Equal(t, "/assets/console.js", a.Val, path)
+		require.Regexp(t, `^(/assets/console\.js|/image\?[a-z0-9A-Z%&=_]+)$`, a.Val, path)
 	case "href", "action", "data-live":
 		u, err := url.Parse(a.Val)
 		require.NoError(t, err, path)
@@ -97,7 +99,7 @@ func checkAttribute(t *testing.T, path, element string, a html.Attribute) {
 		}
 	case "class":
 		require.Regexp(t, `^[a-z ]*$`, a.Val, path)
-	case "aria-label":
+	case "aria-label", "alt":
 		checkVisible(t, path, a.Val)
 	}
 }
@@ -126,7 +128,10 @@ func TestHostileTexts(t *testing.T) {
 		require.NoError(t, err)
 		fails, err := tool.Create("fails", "Fails.", func(_ context.Context, in string) (string, error) { return "", fmt.Errorf("%s", in) }, tool.Pure())
 		require.NoError(t, err)
-		p := newPlace(t, console.Options{Title: reason, Hint: func(args ...string) string { return reason + strings.Join(args, " ") }}, agent.Tools(echo, fails), agent.Policy(asks(reason)))
+		p := newPlace(t, console.Options{
+			Title: reason, Hint: func(args ...string) string { return reason + strings.Join(args, " ") },
+			Explain: func(_ context.Context, call string) (string, error) { return call + reason, nil },
+		}, agent.Tools(echo, fails), agent.Policy(asksCommits{asks(reason), reason}))
 		for i, text := range some {
 			for _, path := range p.hostileWork(i, text) {
 				w := p.do(p.get(path))
@@ -137,6 +142,44 @@ func TestHostileTexts(t *testing.T) {
 		}
 	}
 	t.Logf("proved: hostile texts on the pages of the console: %d texts on %d pages, 0 violations", len(texts), pages)
+}
+
+// asksCommits also asks about the commit of a transaction that changed a file
+// whose name begins with notesheld.
+type asksCommits struct {
+	perm.Engine
+	reason string
+}
+
+func (asksCommits) DecidesCommits() bool { return true }
+
+func (a asksCommits) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
+	if r.Purpose != perm.PurposeCommit {
+		return a.Engine.Decide(ctx, r)
+	}
+	effect := perm.Allow
+	if slices.ContainsFunc(r.Txn.Effects, func(e perm.EffectFacts) bool { return strings.HasPrefix(e.Resource.Path, "notesheld") }) {
+		effect = perm.Ask
+	}
+	return perm.NewDecision(effect, perm.Details{Reasons: []perm.Reason{{Text: a.reason, At: "rules.rego:7"}}, Revision: "1"}), nil
+}
+
+// hostileCommit lets a commit wait, and returns the pages that show it.
+func (p *place) hostileCommit(i int, name, text string) []string {
+	tx, err := p.session.Begin(p.t.Context())
+	require.NoError(p.t, err)
+	out, _ := tx.Invoke(p.t.Context(), "file_write", tool.Args{"path": "notesheld" + name, "content": text})
+	if err = tx.Commit(p.t.Context()); !errors.Is(err, tool.ErrPending) {
+		require.NotEqual(p.t, tool.StatusDone, out.Status)
+		return nil
+	}
+	at := "/commit?id=" + tx.ID()
+	if i%3 == 0 {
+		f := p.commitForm(tx.ID(), []string{"approve", "deny"}[i%2])
+		f.Set("why", text[:min(len(text), 2000)])
+		p.location(p.do(p.post("/commit", f)))
+	}
+	return []string{at, at + "&from=" + url.QueryEscape(text[:min(len(text), 100)]), "/diff?id=" + tx.ID() + "&request=" + url.QueryEscape(text[:min(len(text), 1000)]), "/commit?id=" + url.QueryEscape(text[:min(len(text), 1000)])}
 }
 
 func everySixth(texts []string) iter.Seq[string] {
@@ -168,11 +211,13 @@ func (p *place) hostileWork(i int, text string) (paths []string) {
 	add(tx.Invoke(ctx, "fails", text))
 	add(tx.Invoke(ctx, text, tool.Args{text: text}))
 	require.NoError(p.t, tx.Commit(ctx))
+	paths = append(paths, p.hostileCommit(i, name, text)...)
 	p.own("notes.txt", "another\n"+text)
 	out, _ := p.session.Call(ctx, "file_write", tool.Args{"path": "x" + name, "content": text})
 	q := url.QueryEscape(text[:min(len(text), 4000)])
 	paths = append(paths,
-		"/", "/sessions", "/policy", "/timeline", "/timeline?q="+q+"&path="+q+"&tool="+q+"&outcome="+q+"&session="+q+"&from="+q+"&to="+q, "/revert?id="+url.QueryEscape(fmt.Sprintf(`p"<'%d`, i)), "/revert?id="+q, "/redo?id="+tx.ID(),
+		"/", "/sessions", "/policy", "/grants", "/health", "/why?id="+q, "/timeline?principal="+q, "/timeline", "/timeline?q="+q+"&path="+q+"&tool="+q+"&outcome="+q+"&session="+q+"&from="+q+"&to="+q,
+		"/revert?id="+url.QueryEscape(fmt.Sprintf(`p"<'%d`, i)), "/diff?id="+url.QueryEscape(fmt.Sprintf(`p"<'%d`, i)), "/diff?id="+q, "/revert?id="+q, "/redo?id="+tx.ID(),
 		"/diff?id="+tx.ID()+"&file=0", "/call?id="+q, "/report?n="+q, "/"+url.PathEscape(text[:min(len(text), 200)]), "/timeline?txn="+tx.ID())
 	if out.Call == "" {
 		return paths
@@ -180,9 +225,12 @@ func (p *place) hostileWork(i int, text string) (paths []string) {
 	page := p.do(p.get("/approve?id=" + out.Call))
 	if page.Code == http.StatusOK && strings.Contains(page.Body.String(), `name="request"`) {
 		form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(p.t, page.Body.String(), "request")}, "answer": {"deny"}, "why": {text[:min(len(text), 2000)]}}
+		if i%4 == 2 {
+			form["answer"], form["scope"], form["for"] = []string{"approve"}, []string{"always"}, []string{"1h"}
+		}
 		if i%2 == 0 { // the others wait on
 			p.location(p.do(p.post("/approve", form)))
 		}
 	}
-	return append(paths, "/approve?id="+out.Call, "/call?id="+out.Call)
+	return append(paths, "/approve?id="+out.Call, "/call?id="+out.Call, "/why?id="+out.Call, "/grants")
 }

@@ -46,6 +46,7 @@ type txnBox struct {
 	Skip            int // calls before those
 	Live            bool
 	CanRevert       bool
+	Waits           bool // its commit waits for an answer
 }
 
 // group is a prompt with its transactions, or one transaction without a prompt.
@@ -55,6 +56,12 @@ type group struct {
 }
 
 type promptLine struct{ ID, Client, Text string }
+
+// CanRevert reports whether a shown transaction of the prompt left something that
+// a revert takes back.
+func (g group) CanRevert() bool {
+	return slices.ContainsFunc(g.Txns, func(b txnBox) bool { return b.CanRevert })
+}
 
 func kindOf(status string) string {
 	switch status {
@@ -149,8 +156,16 @@ func (c *Console) boxFrom(ctx context.Context, t *revert.Txn, skip int) txnBox {
 		}
 		b.Calls = append(b.Calls, c.lineOf(call))
 	}
-	b.CanRevert = t.Reverts+t.Redoes == "" && (len(t.EffectiveCalls()) > 0 || len(t.HeldCalls()) > 0)
+	waiting, waits := t.WaitingCommit().Get()
+	b.Waits = waits && waiting.Answered == nil
+	b.CanRevert = canRevert(t)
 	return b
+}
+
+// canRevert reports whether a transaction left something that a revert takes
+// back.
+func canRevert(t *revert.Txn) bool {
+	return t.Reverts+t.Redoes == "" && (len(t.EffectiveCalls()) > 0 || len(t.HeldCalls()) > 0)
 }
 
 // grouped joins neighbours of the same prompt.

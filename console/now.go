@@ -36,7 +36,6 @@ type openCall struct {
 type openCommit struct {
 	Txn, Who, Answered string
 	Began              time.Time
-	Command            string // that shows the request and answers it; empty: unknown
 }
 
 // openSession is a session with an open transaction.
@@ -135,9 +134,6 @@ func (c *Console) commits(ctx context.Context, d *nowPage) error {
 		one := openCommit{Txn: w.Txn.ID, Who: c.principal(ctx, w.Txn.Session), Began: w.Decision.At}
 		if a := w.Decision.Answered; a != nil {
 			one.Answered = answerWord(a.Approved) + " by " + a.By + "; it has not gone on yet"
-		}
-		if c.Hint != nil {
-			one.Command = c.Hint("pending", w.Txn.ID)
 		}
 		d.Commits = append(d.Commits, one)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/console"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/tool"
 )
@@ -67,9 +69,62 @@ func TestApproveSession(t *testing.T) {
 	p := newPlace(t, console.Options{})
 	out := p.write("other.txt", "x")
 	page := p.page("/approve?id=" + out.Call)
-	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"session"}}
+	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"session"}, "for": {"10m"}}
+	for _, bad := range []string{"", "9999h", "-1h"} {
+		form.Set("for", bad)
+		require.Equal(t, http.StatusBadRequest, p.do(p.post("/approve", form)).Code)
+	}
+	form.Set("for", "10m")
 	p.location(p.do(p.post("/approve", form)))
 	require.Equal(t, tool.StatusDone, p.write("other.txt", "y").Status)
+	require.Equal(t, tool.StatusPending, p.write("third.txt", "y").Status, "another access")
+
+	grants, err := p.rt.Grants(t.Context())
+	require.NoError(t, err)
+	require.Len(t, grants, 1)
+	require.WithinDuration(t, time.Now().Add(10*time.Minute), grants[0].Expires, time.Minute)
+	page = p.page("/grants")
+	require.Contains(t, page, "Valid now (1)")
+	require.Contains(t, page, "other.txt")
+	require.Equal(t, http.StatusForbidden, p.do(p.post("/revoke", url.Values{"id": {grants[0].ID}})).Code, "without the token of the page")
+	require.Contains(t, p.page("/grants"), "Valid now (1)")
+	p.location(p.do(p.post("/revoke", url.Values{"form": {p.form()}, "id": {grants[0].ID}})))
+	require.Contains(t, p.page("/grants"), "Valid now (0)")
+	require.Contains(t, p.page("/grants"), "by person")
+	require.Equal(t, tool.StatusPending, p.write("other.txt", "z").Status)
+	require.Equal(t, http.StatusNotFound, p.do(p.post("/revoke", url.Values{"form": {p.form()}, "id": {"g_none"}})).Code)
+}
+
+// TestApproveSameArguments: an approval for the same arguments lets no others
+// through, and one for every session counts in another one.
+func TestApproveSameArguments(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	out := p.write("other.txt", "x")
+	page := p.page("/approve?id=" + out.Call)
+	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"always"}, "for": {"1h"}, "same": {"1"}}
+	p.location(p.do(p.post("/approve", form)))
+	require.Contains(t, p.page("/grants"), "only with the arguments that were approved")
+	require.Equal(t, tool.StatusPending, p.write("other.txt", "y").Status)
+	var err error
+	p.session, err = p.rt.Session(t.Context(), perm.Principal{ID: "coder"})
+	require.NoError(t, err)
+	require.Equal(t, tool.StatusDone, p.write("other.txt", "x").Status)
+}
+
+// TestWhy: the page of a call leads to the explanation of its decision, which
+// shows no call with sensitive arguments.
+func TestWhy(t *testing.T) {
+	p := newPlace(t, console.Options{Explain: func(_ context.Context, call string) (string, error) {
+		return "because <b> of " + call, nil
+	}})
+	out := p.call("file_delete", tool.Args{"path": "notes.txt"})
+	require.Contains(t, p.page("/call?id="+out.Call), `href="/why?id=`+out.Call)
+	require.Contains(t, p.page("/why?id="+out.Call), "because &lt;b&gt; of "+out.Call)
+	require.Equal(t, http.StatusNotFound, p.do(p.get("/why?id=c_none")).Code)
+	without := newPlace(t, console.Options{})
+	out = without.call("file_delete", tool.Args{"path": "notes.txt"})
+	require.NotContains(t, without.page("/call?id="+out.Call), `href="/why`)
+	require.Equal(t, http.StatusNotFound, without.do(without.get("/why?id="+out.Call)).Code)
 }
 
 // TestTakeBack: the plan changes nothing, the form does what the plan says and
@@ -207,9 +262,10 @@ func TestSensitive(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	p := newPlace(t, console.Options{}, agent.Tools(login))
+	explains := func(context.Context, string) (string, error) { return "password is hunter2", nil }
+	p := newPlace(t, console.Options{Explain: explains}, agent.Tools(login))
 	out := p.call("login", tool.Args{"user": "ann", "password": "hunter2"})
-	for _, path := range []string{"/", "/timeline", "/call?id=" + out.Call, "/timeline?q=ann"} {
+	for _, path := range []string{"/", "/timeline", "/call?id=" + out.Call, "/timeline?q=ann", "/why?id=" + out.Call} {
 		require.NotContains(t, p.page(path), "hunter2")
 	}
 	require.Contains(t, p.page("/call?id="+out.Call), "(hidden)")
@@ -258,34 +314,117 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// gate lets everything run, and asks at the commit.
-type gate struct{}
-
-func (gate) DecidesCommits() bool { return true }
-
-func (gate) Decide(_ context.Context, r perm.Request) (perm.Decision, error) {
-	effect := perm.Allow
-	if r.Purpose == perm.PurposeCommit {
-		effect = perm.Ask
+// TestTimelineOfPrincipal: the timeline of one principal leaves out the others,
+// on each of its pages.
+func TestTimelineOfPrincipal(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	other, err := p.rt.Session(t.Context(), perm.Principal{ID: "re<i>viewer"})
+	require.NoError(t, err)
+	for range 30 {
+		p.write("notes.txt", "theirs\n")
+		_, err = other.Call(t.Context(), "file_write", tool.Args{"path": "notes.txt", "content": "own\n"})
+		require.NoError(t, err)
 	}
-	return perm.NewDecision(effect, perm.Details{Reasons: []perm.Reason{{Text: "one look", At: "rules.rego:7"}}, Revision: "1"}), nil
+	seen := 0
+	for at := "/timeline?principal=re%3Ci%3Eview"; at != ""; {
+		page := p.page(at)
+		require.NotContains(t, page, "coder")
+		require.Contains(t, page, `value="re&lt;i&gt;view"`)
+		seen += strings.Count(page, `<li class="call">`)
+		_, next, _ := strings.Cut(page, `rel="next" href="`)
+		next, _, _ = strings.Cut(next, `"`)
+		at = strings.ReplaceAll(next, "&amp;", "&")
+	}
+	require.Equal(t, 30, seen)
+	require.Zero(t, strings.Count(p.page("/timeline?principal=nobody"), `<li class="call">`))
+	require.Equal(t, 1, strings.Count(p.page("/timeline?principal=coder&outcome=done&from=2001-01-01T00:00&path=notes"), "Calls</h2>"))
 }
 
-// TestWaitingCommit: a commit that waits is among what waits, with its difference and the command that answers it.
-func TestWaitingCommit(t *testing.T) {
-	p := newPlace(t, console.Options{Hint: func(args ...string) string { return "remit " + strings.Join(args, " ") }}, agent.Policy(gate{}))
-	tx, err := p.session.Begin(t.Context())
+// TestTakeBackOffered: a revert is offered only of what left something that it
+// takes back.
+func TestTakeBackOffered(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	p.own("notes.txt", "mine\n")
+	read := p.call("file_read", tool.Args{"path": "notes.txt"})
+	denied := p.call("file_delete", tool.Args{"path": "notes.txt"})
+	write := p.write("notes.txt", "theirs\n")
+	offers := func(id, txn string) bool {
+		at := []string{p.page("/call?id=" + id), p.page("/diff?id=" + id), p.page("/diff?id=" + txn), p.page("/timeline?txn=" + txn)}
+		for _, page := range at {
+			require.Equal(t, strings.Contains(at[0], `href="/revert`), strings.Contains(page, `href="/revert`), page)
+		}
+		return strings.Contains(at[0], `href="/revert`)
+	}
+	require.False(t, offers(read.Call, read.Txn))
+	require.False(t, offers(denied.Call, denied.Txn))
+	require.True(t, offers(write.Call, write.Txn))
+	_, err := p.rt.Revert(t.Context(), write.Txn, revert.Options{By: "person"})
 	require.NoError(t, err)
-	_, err = tx.Invoke(t.Context(), "file_write", tool.Args{"path": "a.txt", "content": "one\n"})
-	require.NoError(t, err)
-	var waits *agent.CommitError
-	require.ErrorAs(t, tx.Commit(t.Context()), &waits)
-	page := p.page("/")
-	for _, want := range []string{"Waiting for you (1)", "of all changes of transaction " + tx.ID(), "/diff?id=" + tx.ID(), "remit pending " + tx.ID()} {
+	require.False(t, offers(write.Call, write.Txn))
+}
+
+// TestHealth: the page shows the newest checks, which run only when a person asks
+// for them, and ends the visits of other browsers.
+func TestHealth(t *testing.T) {
+	ran := 0
+	p := newPlace(t, console.Options{Diagnose: func(context.Context) ([]console.Check, error) {
+		ran++
+		return []console.Check{
+			{Where: "system", Name: "version", State: "ok", What: "1"}, {Where: "root", Name: "trash", State: "weaker", What: "<b>slow", Fix: "use <i>another"}, {Where: "root", Name: "x", State: "failed", What: "gone"},
+		}, nil
+	}})
+	p.write("notes.txt", "x")
+	page := p.page("/health")
+	checkPage(t, "/health", page)
+	require.Contains(t, page, "Check the machine")
+	require.Equal(t, http.StatusForbidden, p.do(p.post("/health", url.Values{})).Code)
+	require.Zero(t, ran, "neither a page nor a form without its token runs checks")
+	require.Equal(t, "/health", p.location(p.do(p.post("/health", url.Values{"form": {p.form()}}))))
+	page = p.page("/health")
+	checkPage(t, "/health", page)
+	require.Equal(t, 1, ran)
+	for _, want := range []string{"1 failed", "1 weaker", "&lt;b&gt;slow", "use &lt;i&gt;another", "this browser"} {
 		require.Contains(t, page, want)
 	}
-	require.NoError(t, p.rt.Answer(t.Context(), agent.Answer{Txn: tx.ID(), Approved: true, By: "boss", RequestDigest: waits.Request}))
-	require.Contains(t, p.page("/"), "approved by boss; it has not gone on yet")
-	require.NoError(t, tx.Commit(t.Context()))
-	require.Contains(t, p.page("/"), "Waiting for you (0)")
+
+	other := *p
+	other.cookie = p.enter()
+	secret := p.token()
+	require.Contains(t, p.page("/health"), "1 printed address is not used yet")
+	require.Equal(t, "/health", p.location(p.do(p.post("/visits", url.Values{"form": {p.form()}}))))
+	require.Equal(t, http.StatusUnauthorized, other.do(other.get("/")).Code)
+	require.Equal(t, http.StatusForbidden, p.do(p.post("/enter", url.Values{"token": {secret}})).Code)
+	require.Contains(t, p.page("/health"), "All printed addresses were used")
+
+	without := newPlace(t, console.Options{})
+	require.Contains(t, without.page("/health"), "no checks")
+	require.Equal(t, http.StatusNotFound, without.do(without.post("/health", url.Values{"form": {without.form()}})).Code)
+}
+
+// TestPromptDiff: the difference of a prompt has that of each of its transactions,
+// in their order.
+func TestPromptDiff(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	prompt := agent.Prompt{Client: "claude-code", ID: "p-1", Text: "do it"}
+	write := func(path string) string {
+		tx, err := p.session.Begin(t.Context(), agent.ForPrompt(prompt))
+		require.NoError(t, err)
+		_, err = tx.Invoke(t.Context(), "file_write", tool.Args{"path": path, "content": path + "\n"})
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit(t.Context()))
+		return tx.ID()
+	}
+	first := write("notes1.txt")
+	require.Contains(t, p.page("/timeline"), `href="/diff?id=p-1"`)
+	page := p.page("/diff?id=p-1")
+	require.Contains(t, page, `<td class="t">notes1.txt</td>`)
+	second := write("notes2.txt")
+	page = p.page("/diff?id=p-1")
+	checkPage(t, "/diff", page)
+	require.Contains(t, page, "Difference of a prompt")
+	require.Less(t, strings.Index(page, first), strings.Index(page, second))
+	require.Contains(t, page, `<td class="t">notes1.txt</td>`)
+	require.Contains(t, page, `<td class="t">notes2.txt</td>`)
+	require.Equal(t, 2, strings.Count(page, `<details class="file"`))
+	require.Contains(t, page, `href="/revert?id=p-1"`)
 }

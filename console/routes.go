@@ -29,7 +29,7 @@ func parsePages() map[string]*template.Template {
 	layout := template.Must(template.New("").Funcs(template.FuncMap{
 		"text": callview.Escape, "lines": callview.EscapeLines, "resource": callview.Resource, "verb": callview.ChangeVerb, "when": when, "clock": clock, "outcome": outcomeWords, "count": count,
 	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
-	for _, name := range []string{"now", "sessions", "timeline", "call", "diff", "plan", "report", "redo", "approve", "policy", "problem", "enter"} {
+	for _, name := range []string{"now", "sessions", "timeline", "call", "diff", "diffs", "plan", "report", "redo", "approve", "commit", "grants", "why", "health", "policy", "problem", "enter"} {
 		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(pageFiles, "pages/"+name+".html"))
 	}
 	return all
@@ -47,14 +47,15 @@ func (c *Console) routes() http.Handler {
 	mux.HandleFunc("POST /enter", c.enter)
 	mux.HandleFunc("POST /leave", c.leave)
 	mux.HandleFunc("GET /events", c.events)
+	mux.HandleFunc("GET /image", c.image)
 	for path, show := range map[string]func(r *http.Request) (string, page, error){
 		"GET /{$}": c.now, "GET /sessions": c.sessions, "GET /timeline": c.timeline, "GET /call": c.call, "GET /diff": c.diff,
-		"GET /revert": c.plan, "GET /redo": c.redoPlan, "GET /approve": c.approval, "GET /report": c.report, "GET /policy": c.policy,
+		"GET /revert": c.plan, "GET /redo": c.redoPlan, "GET /approve": c.approval, "GET /commit": c.commit, "GET /report": c.report, "GET /policy": c.policy, "GET /grants": c.grants, "GET /why": c.why, "GET /health": c.health,
 	} {
 		mux.HandleFunc(path, c.shown(show))
 	}
 	for path, act := range map[string]func(r *http.Request) (to string, err error){
-		"POST /revert": c.revert, "POST /redo": c.redo, "POST /approve": c.answer, "POST /end": c.endPrompts,
+		"POST /revert": c.revert, "POST /redo": c.redo, "POST /approve": c.answer, "POST /commit": c.answerCommit, "POST /revoke": c.revoke, "POST /health": c.check, "POST /visits": c.endVisits, "POST /end": c.endPrompts,
 	} {
 		mux.HandleFunc(path, c.acted(act))
 	}

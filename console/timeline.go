@@ -32,6 +32,7 @@ const (
 // filter selects calls of the timeline.
 type filter struct {
 	Session, Txn, Tool, Outcome, Path, Text string
+	Principal                               string
 	From, To                                string // as a form has them
 	from, to                                time.Time
 	skip                                    int // calls of a single transaction that earlier pages show
@@ -70,7 +71,7 @@ func idOf(v url.Values) string {
 func filterOf(q url.Values) filter {
 	f := filter{
 		Session: q.Get("session"), Txn: q.Get("txn"), Tool: strings.TrimSpace(q.Get("tool")), Outcome: q.Get("outcome"), Path: strings.TrimSpace(q.Get("path")), Text: strings.TrimSpace(q.Get("q")),
-		From: q.Get("from"), To: q.Get("to"),
+		Principal: strings.TrimSpace(q.Get("principal")), From: q.Get("from"), To: q.Get("to"),
 	}
 	f.from, f.to = timeOf(f.From), timeOf(f.To)
 	return f
@@ -89,7 +90,8 @@ func timeOf(text string) time.Time {
 
 func (f filter) address(before int64) string {
 	q := url.Values{}
-	for name, v := range map[string]string{"session": f.Session, "txn": f.Txn, "tool": f.Tool, "outcome": f.Outcome, "path": f.Path, "q": f.Text, "from": f.From, "to": f.To} {
+	for name, v := range map[string]string{"session": f.Session, "txn": f.Txn, "tool": f.Tool, "outcome": f.Outcome,
+		"principal": f.Principal, "path": f.Path, "q": f.Text, "from": f.From, "to": f.To} {
 		if v != "" {
 			q.Set(name, v)
 		}
@@ -178,12 +180,25 @@ type search struct {
 	txns   []*revert.Txn
 	boxes  []txnBox
 	seen   map[string]bool
+	who    map[string]string // principals of sessions
+	start  time.Time
+}
+
+// by reports whether the principal of a session is the wanted one.
+func (s *search) by(ctx context.Context, c *Console, session string) bool {
+	if s.Principal == "" {
+		return true
+	}
+	if _, known := s.who[session]; !known {
+		s.who[session] = c.principal(ctx, session)
+	}
+	return strings.Contains(s.who[session], s.Principal)
 }
 
 // find adds the transactions of a page. It returns the position at which the
 // next page begins, 0 if there is none.
 func (c *Console) find(ctx context.Context, d *timelinePage, before int64) (next int64, err error) {
-	s := search{filter: d.filter, before: before, page: d, seen: map[string]bool{}}
+	s := search{filter: d.filter, before: before, page: d, seen: map[string]bool{}, who: map[string]string{}, start: c.Now()}
 	q := journal.Query{Session: s.Session, Txn: s.Txn, Newest: true, Before: before, Kinds: []record.Kind{record.KindBegun}, About: s.about()}
 	switch {
 	case s.Path != "":
@@ -235,6 +250,12 @@ func (c *Console) read(ctx context.Context, s *search, q journal.Query) (next in
 			continue
 		}
 		if e.Header.Txn == "" || s.seen[e.Header.Txn] {
+			continue
+		}
+		if !s.by(ctx, c, e.Header.Session) {
+			if c.Now().Sub(s.start) > searchTime {
+				return e.Pos, nil // the next page goes on
+			}
 			continue
 		}
 		if len(s.txns) == txnsOnPage || len(s.seen) == maxLooked {

@@ -143,3 +143,69 @@ func TestConsoleAddress(t *testing.T) {
 	page := startConsole(t, jsonEnv(io.Discard), p.at...)
 	require.Regexp(t, `^http://remit-[0-9a-f]{16}\.localhost:[0-9]+/enter#[A-Za-z0-9_-]{43}$`, page)
 }
+
+// TestConsoleCommit: the pages answer a commit that waits under the rules of
+// remit approve.
+func TestConsoleCommit(t *testing.T) {
+	workspace, state := testPlace(t)
+	at := []string{"--workspace", workspace, "--state", state}
+	dir := t.TempDir()
+	rules, script := filepath.Join(dir, "ask.rego"), filepath.Join(dir, "s.jsonl")
+	require.NoError(t, os.WriteFile(rules, []byte("package remit\n\nask_commit contains \"a person looks\" if count(input.txn.effects) > 0\n\nallow contains \"all\" if input.access.action in {\"read\", \"write\"}\n"), 0o600))
+	require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"a.txt","content":"x\n"}}`+"\n"), 0o600))
+	var out, errs bytes.Buffer
+	w := jsonEnv(&out)
+	require.Equal(t, int(cli.ExitPending), run(t.Context(), append([]string{"run", "--policy", rules, "--on-ask", "wait", "--json", script}, at...), w), out.String())
+
+	w.Out, w.Err = io.Discard, &errs
+	v := enterConsole(t, startConsole(t, w, append([]string{"--numeric"}, at...)...))
+	page := v.get("/")
+	_, id, found := strings.Cut(page, `href="/commit?id=`)
+	require.True(t, found, page)
+	id, _, _ = strings.Cut(id, `"`)
+	page = v.get("/commit?id=" + id)
+	require.Contains(t, page, "a person looks")
+	form := url.Values{"form": {hidden(t, page, "form")}, "id": {id}, "request": {hidden(t, page, "request")}, "answer": {"approve"}}
+
+	require.NoError(t, approval.WriteSettings(state, approval.Settings{Passphrase: approval.NewVerifier("a long phrase")}))
+	page = v.get("/commit?id=" + id)
+	require.Contains(t, page, "typed at a terminal")
+	require.Contains(t, page, "pending")
+	require.Equal(t, http.StatusForbidden, v.post("/commit", form).StatusCode)
+	require.NoError(t, approval.WriteSettings(state, approval.Settings{}))
+	require.Equal(t, http.StatusSeeOther, v.post("/commit", form).StatusCode)
+	require.Contains(t, v.get("/commit?id="+id), "approved by somebody; its process has ended")
+	require.Equal(t, int(cli.ExitOK), run(t.Context(), append([]string{"resume", "--policy", rules, "--at-end", "commit", id}, at...), jsonEnv(&out)), out.String())
+	require.Contains(t, v.get("/commit?id="+id), "The transaction is committed")
+}
+
+// TestConsoleVerbs: the pages explain a denied call by the policy that decided,
+// and show what remit doctor finds.
+func TestConsoleVerbs(t *testing.T) {
+	workspace, state := testPlace(t)
+	at := []string{"--workspace", workspace, "--state", state}
+	dir := t.TempDir()
+	rules, script := filepath.Join(dir, "rules.rego"), filepath.Join(dir, "s.jsonl")
+	require.NoError(t, os.WriteFile(rules, []byte("package remit\n\nallow contains \"reads\" if input.access.action == \"read\"\n"), 0o600))
+	require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"a.txt","content":"x\n"}}`+"\n"), 0o600))
+	var out bytes.Buffer
+	w := jsonEnv(&out)
+	require.Equal(t, int(cli.ExitDenied), run(t.Context(), append([]string{"run", "--policy", rules, "--json", script}, at...), w), out.String())
+	w.Out = io.Discard
+	v := enterConsole(t, startConsole(t, w, append([]string{"--numeric", "--policy", rules}, at...)...))
+	_, id, found := strings.Cut(v.get("/timeline"), `href="/call?id=`)
+	require.True(t, found)
+	id, _, _ = strings.Cut(id, `"`)
+	require.Contains(t, v.get("/call?id="+id), "Explain it, and let it through from now on")
+	page := v.get("/why?id=" + id)
+	require.Contains(t, page, "the smallest change that lets it through")
+	require.Contains(t, page, "tried: the policy then says allow")
+
+	page = v.get("/health")
+	require.NotContains(t, page, "store format")
+	require.Equal(t, http.StatusSeeOther, v.post("/health", url.Values{"form": {hidden(t, page, "form")}}).StatusCode)
+	page = v.get("/health")
+	require.Contains(t, page, "store format")
+	require.Contains(t, page, "lies outside every root")
+	require.Contains(t, page, "nothing is past 30 days")
+}

@@ -39,8 +39,11 @@ const keys = {
   k: () => step(-1),
   n: () => { location.href = "/"; },
   t: () => { location.href = "/timeline"; },
+  g: () => { location.href = "/grants"; },
+  h: () => { location.href = "/health"; },
   d: () => follow("d"),
   u: () => follow("u"),
+  w: () => follow("w"),
   "/": () => {
     const field = document.getElementById("search");
     if (field) field.focus();
@@ -65,6 +68,27 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   act();
 });
+
+// A notification says how much waits for an answer. It has no text of an agent,
+// which could pretend to be of the system.
+const waiting = () => Number(document.querySelector("#waiting[data-count]")?.dataset.count || 0);
+let told = 0;
+const notify = () => {
+  const now = waiting();
+  if (now > told && "Notification" in window && Notification.permission === "granted" && !document.hasFocus()) {
+    const shown = new Notification("remit", { body: now === 1 ? "1 answer is missing" : now + " answers are missing", tag: "remit" });
+    shown.onclick = () => window.focus();
+  }
+  told = now;
+};
+
+const offerNotifications = () => {
+  const button = document.getElementById("notify");
+  told = waiting();
+  if (!button || !document.getElementById("waiting") || !("Notification" in window) || Notification.permission !== "default") return;
+  button.hidden = false;
+  button.addEventListener("click", () => Notification.requestPermission().then(() => { button.hidden = true; }));
+};
 
 // refresh shows the newest state of a page. It keeps the place of a reader: what
 // is folded, and what has the focus.
@@ -91,6 +115,7 @@ const refresh = () => {
       const link = focused && [...document.querySelectorAll("main a")].find((a) => a.getAttribute("href") === focused);
       if (link) link.focus({ preventScroll: true });
       if (page.body.dataset.head) document.body.dataset.head = page.body.dataset.head;
+      notify();
     }
     busy = false;
     if (again) { again = false; refresh(); }
@@ -127,5 +152,6 @@ document.addEventListener("DOMContentLoaded", () => {
     help.addEventListener("click", keys["?"]);
   }
   if (location.hash === "#search" && document.getElementById("search")) document.getElementById("search").focus();
+  offerNotifications();
   live();
 });

@@ -46,9 +46,16 @@ func TestAccessible(t *testing.T) {
 	p.run(write("notes.txt", "one\n2\nthree\n"))
 	p.run(`{"tool":"file_delete","args":{"path":"notes.txt"}}`)
 	p.run(write("secret.txt", "asked\n"))
+	p.put("rules.rego", commitRules)
+	p.run(write("kept.txt", "one\n"))
+	shown := p.differences()
 	p.attended()
 	p.open()
-	pages := p.pages()
+	p.press("h")
+	p.heading("Health")
+	p.click("Check the machine")
+	p.has("Check again")
+	pages := append(p.pages(), shown...)
 	checked := 0
 	for _, width := range []int64{1280, 400} {
 		require.NoError(t, chromedp.Do(p.ctx, chromedp.EmulateViewport(width, 900)))
@@ -77,7 +84,7 @@ func (p *place) pages() []string {
 	p.heading("Timeline")
 	links, err := chromedp.Run(p.ctx, chromedp.Evaluate[[]string](`[...new Set([...document.querySelectorAll("main a")].map((a) => a.getAttribute("href")))]`))
 	require.NoError(p.t, err)
-	all := []string{"/", "/sessions", "/policy", "/timeline", "/nosuch", "/enter"}
+	all := []string{"/", "/sessions", "/policy", "/grants", "/health", "/timeline", "/nosuch", "/enter"}
 	kinds := map[string]int{}
 	for _, l := range links {
 		kind, _, _ := strings.Cut(l, "?")
@@ -85,6 +92,12 @@ func (p *place) pages() []string {
 			all = append(all, l)
 		}
 	}
-	require.GreaterOrEqual(p.t, len(all), 12)
+	for _, l := range all {
+		if id, is := strings.CutPrefix(l, "/call?"); is {
+			all = append(all, "/why?"+id)
+			break
+		}
+	}
+	require.GreaterOrEqual(p.t, len(all), 14)
 	return all
 }

@@ -116,7 +116,11 @@ func (p *place) command(args ...string) *exec.Cmd {
 func (p *place) run(calls ...string) {
 	p.t.Helper()
 	script := p.put("script.jsonl", strings.Join(calls, "\n")+"\n")
-	out, err := p.command("run", "--workspace", "ws", "--policy", "rules.rego", "--on-ask", "wait", script).CombinedOutput()
+	args := []string{"run", "--workspace", "ws", "--policy", "rules.rego", "--on-ask", "wait"}
+	if _, err := os.Stat(filepath.Join(p.dir, "notes.db")); err == nil {
+		args = append(args, "--database", "main=sqlite:notes.db")
+	}
+	out, err := p.command(append(args, script)...).CombinedOutput()
 	if err != nil { // denied, failed and waiting calls have their own exit codes
 		require.Regexp(p.t, "exit status [345]", err.Error(), string(out))
 	}
@@ -139,7 +143,7 @@ func (p *place) attended() {
 // open starts the console, and opens its address in a new browser.
 func (p *place) open() {
 	p.t.Helper()
-	cmd := p.command("console", "--workspace", "ws", "--no-open", "--json")
+	cmd := p.command("console", "--workspace", "ws", "--policy", "rules.rego", "--no-open", "--json")
 	out, err := cmd.StdoutPipe()
 	require.NoError(p.t, err)
 	var said strings.Builder
@@ -240,7 +244,7 @@ func (p *place) heading(text string) {
 func (p *place) has(text string) {
 	p.t.Helper()
 	b, _ := json.Marshal(text)
-	p.until(`document.body.innerText.includes(` + string(b) + `)`)
+	p.until(`document.readyState === "complete" && document.body.innerText.includes(` + string(b) + `)`)
 }
 
 // click clicks the first visible link or button with a text.
@@ -264,9 +268,10 @@ func (p *place) press(keys string) {
 func (p *place) focusOn(key, text string) {
 	p.t.Helper()
 	b, _ := json.Marshal(text)
+	p.until(`document.readyState === "complete"`) // the script has the keys
 	for range 100 {
 		p.press(key)
-		at, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](`document.activeElement.innerText.includes(`+string(b)+`)`))
+		at, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](`document.activeElement !== document.body && document.activeElement.innerText.includes(`+string(b)+`)`))
 		require.NoError(p.t, err)
 		if at {
 			return
@@ -282,4 +287,13 @@ func (p *place) themes(fn func(theme string)) {
 		require.NoError(p.t, err)
 		fn(theme)
 	}
+}
+
+// focused returns an attribute of the element that has the focus.
+func (p *place) focused(attribute string) string {
+	p.t.Helper()
+	b, _ := json.Marshal(attribute)
+	text, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`document.activeElement.getAttribute(`+string(b)+`) || ""`))
+	require.NoError(p.t, err)
+	return text
 }

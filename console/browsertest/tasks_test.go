@@ -76,6 +76,31 @@ func TestByClicks(t *testing.T) {
 		p.heading("Redone")
 		require.Equal(t, "one\n", p.read("notes.txt"))
 	})
+	task("approve later calls for an hour, and revoke that", func() {
+		p.run(write("later.txt", "asked\n"))
+		p.click("later.txt")
+		p.heading("Approve file_write")
+		p.click("also later calls of this session")
+		p.click("Approve")
+		p.has("answered")
+		p.click("Grants")
+		p.heading("Grants")
+		p.has("later.txt")
+		p.click("Revoke")
+		p.has("Valid now (0)")
+	})
+	task("let a denied call through from then on", func() {
+		p.click("file_delete")
+		p.heading("Call of file_delete")
+		p.click("Explain it, and let it through")
+		p.heading("Why, and what lets it through")
+		p.has("the smallest change that lets it through")
+		rule, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`document.querySelector("pre").textContent.match(/^ *allow contains[^]*?\n *}/m)[0]`))
+		require.NoError(t, err)
+		p.put("rules.rego", rules+"\n"+rule+"\n")
+		p.run(`{"tool":"file_delete","args":{"path":"notes.txt"}}`)
+		require.Equal(t, "(none)", p.read("notes.txt"))
+	})
 }
 
 // TestByKeys: a person without a mouse does the same.
@@ -141,4 +166,46 @@ func TestHostileNames(t *testing.T) {
 		p.until(`document.readyState === "complete"`)
 		p.until(`document.title !== "in" && document.querySelectorAll("h1").length === 1 && document.querySelectorAll("main img, main script").length === 0`)
 	}
+}
+
+// TestGrantByKeys: a person without a mouse approves later calls with the same
+// arguments for ten minutes, looks at the explanation, and revokes the grant.
+func TestGrantByKeys(t *testing.T) {
+	proves(t)
+	p := newPlace(t)
+	p.run(write("secret.txt", "asked\n"))
+	p.attended()
+	p.open()
+	p.focusOn("j", "secret.txt")
+	p.press(kb.Enter)
+	p.heading("Approve file_write")
+	p.until(`document.readyState === "complete"`)
+	until := func(name string) {
+		for range 100 {
+			if p.press(kb.Tab); p.focused("name") == name {
+				return
+			}
+		}
+		require.Fail(t, "no field gets the focus", name)
+	}
+	until("scope")
+	p.press(kb.ArrowDown)
+	until("for")
+	p.press(kb.ArrowUp)
+	until("same")
+	p.press(" ")
+	p.tabTo("Approve")
+	p.press(kb.Enter)
+	p.has("answered")
+	p.focusOn("j", "the call")
+	p.press(kb.Enter)
+	p.heading("Call of file_write")
+	p.press("w")
+	p.heading("Why, and what lets it through")
+	p.press("g")
+	p.heading("Grants")
+	p.has("only with the arguments that were approved")
+	p.focusOn("j", "Revoke")
+	p.press(kb.Enter)
+	p.has("Valid now (0)")
 }

@@ -47,16 +47,16 @@ func CheckAskers(a *cli.App, p *state.Workspace, requests ...[]json.RawMessage) 
 
 // CheckPage rejects an approval on a page if an agent can control the command
 // that serves it, or if approvals need a passphrase, which is typed at a
-// terminal.
-func CheckPage(a *cli.App, p *state.Workspace, call *revert.Call) error {
+// terminal. Askers are the processes that asked.
+func CheckPage(a *cli.App, p *state.Workspace, id string, askers []json.RawMessage) error {
 	s, err := ReadSettings(p.StateDir)
 	if err != nil {
 		return err
 	}
 	if s.Passphrase != nil {
-		return &cli.Problem{Code: cli.ExitDenied, What: "approvals need a passphrase, which is typed at a terminal", Fix: p.Hint("approve", call.Ref.Call)}
+		return &cli.Problem{Code: cli.ExitDenied, What: "approvals need a passphrase, which is typed at a terminal", Fix: p.Hint("pending", id) + " shows the command"}
 	}
-	_, err = checkCaller(a, p, s, askersOf([]*revert.Call{call}))
+	_, err = checkCaller(a, p, s, [][]json.RawMessage{askers})
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -17,7 +18,6 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/console"
-	"github.com/remit-dev/remit/revert"
 )
 
 type flags struct {
@@ -26,11 +26,22 @@ type flags struct {
 	numeric bool
 	noOpen  bool
 	json    bool
+
+	policies []string
+	verbs    Verbs
+}
+
+// Verbs are what other verbs do for the pages.
+type Verbs struct {
+	// Explain explains the decision about a call, as remit policy explain does.
+	Explain func(ctx context.Context, a *cli.App, at *state.Workspace, policies []string, call string) (string, error)
+	// Diagnose checks what remit doctor checks.
+	Diagnose func(ctx context.Context, a *cli.App, f *startup.Flags, found func(where, name, is, what, fix string)) error
 }
 
 // Command returns remit console.
-func Command(a *cli.App) *cobra.Command {
-	var f flags
+func Command(a *cli.App, verbs Verbs) *cobra.Command {
+	f := flags{verbs: verbs}
 	cmd := &cobra.Command{
 		Use: "console", Short: "Show and steer what agents do, in a browser",
 		Long: "Serves pages on loopback, and opens them in your browser: what runs and waits, the timeline of each session, each call\n" +
@@ -44,6 +55,7 @@ func Command(a *cli.App) *cobra.Command {
 	state.AddFlags(cmd, &f.Workspace)
 	state.AddRootFlag(cmd, &f.Workspace)
 	state.AddDatabaseFlag(cmd, &f.Workspace)
+	cmd.Flags().StringArrayVar(&f.policies, "policy", nil, "policy `PATH` that explains decisions: a .rego file, a folder of such files, or builtin:PACK (default: the workspace policy)")
 	cmd.Flags().StringVar(&f.address, "listen", "127.0.0.1:0", "loopback `ADDR` to listen on; port 0 selects a free port")
 	cmd.Flags().BoolVar(&f.numeric, "numeric", false, "use the address itself in place of a random name below localhost")
 	cmd.Flags().BoolVar(&f.noOpen, "no-open", false, "print the address, and open no browser")
@@ -120,7 +132,13 @@ func (f *flags) console(a *cli.App, rt *agent.Runtime, host, who string) (*conso
 	}
 	return console.New(console.Options{
 		Runtime: rt, Host: host, By: who, Title: title, Folders: moved, Hint: f.Hint, Now: a.Host.Now,
-		CheckApproval: func(_ context.Context, call *revert.Call) error { return approval.CheckPage(a, &f.Workspace, call) },
+		CheckApproval: func(_ context.Context, id string, askers []json.RawMessage) error {
+			return approval.CheckPage(a, &f.Workspace, id, askers)
+		},
+		Explain: func(ctx context.Context, call string) (string, error) {
+			return f.verbs.Explain(ctx, a, &f.Workspace, f.policies, call)
+		},
+		Diagnose: func(ctx context.Context) ([]console.Check, error) { return f.diagnose(ctx, a, rt) },
 		EndPrompts: func(ctx context.Context) error {
 			_, err := startup.EndPrompts(ctx, a, &f.Workspace, rt.Journal())
 			return err

@@ -32,12 +32,7 @@ func Command(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// runDoctor runs all checks, even if some fail.
 func runDoctor(ctx context.Context, a *cli.App, f *startup.Flags) error {
-	_, folders, err := f.RootOptions()
-	if err != nil {
-		return err
-	}
 	var sum Diagnosis
 	tell := func(found Finding) {
 		sum.Checks++
@@ -54,6 +49,26 @@ func runDoctor(ctx context.Context, a *cli.App, f *startup.Flags) error {
 			writeFinding(a.Style(), a.Out, found)
 		}
 	}
+	if err := Diagnose(ctx, a, f, tell); err != nil {
+		return err
+	}
+	if f.JSON {
+		a.WriteJSON(sum)
+	} else {
+		_, _ = fmt.Fprintf(a.Out, "\n%s: %d weaker here, %d failed\n", cli.Count(sum.Checks, "check"), sum.Weaker, sum.Failed)
+	}
+	if sum.Failed > 0 {
+		a.ExitWith(cli.ExitInternal)
+	}
+	return nil
+}
+
+// Diagnose runs all checks, even if some fail.
+func Diagnose(ctx context.Context, a *cli.App, f *startup.Flags, tell func(Finding)) error {
+	_, folders, err := f.RootOptions()
+	if err != nil {
+		return err
+	}
 	checkSystem(a, tell)
 	ways := checkSandbox(ctx, a, f, folders, tell)
 	for i, folder := range folders {
@@ -69,14 +84,6 @@ func runDoctor(ctx context.Context, a *cli.App, f *startup.Flags) error {
 	checkState(ctx, a, f, folders, tell)
 	checkPolicy(f.Policies, tell)
 	checkAgents(a, folders[0], tell)
-	if f.JSON {
-		a.WriteJSON(sum)
-	} else {
-		_, _ = fmt.Fprintf(a.Out, "\n%s: %d weaker here, %d failed\n", cli.Count(sum.Checks, "check"), sum.Weaker, sum.Failed)
-	}
-	if sum.Failed > 0 {
-		a.ExitWith(cli.ExitInternal)
-	}
 	return nil
 }
 
@@ -117,4 +124,9 @@ func checkPolicy(paths []string, tell func(Finding)) {
 			Fix: "remit policy check --notes lists them; name fields by constant paths there",
 		})
 	}
+}
+
+// DiagnoseFor is Diagnose for a verb that shows the findings its own way.
+func DiagnoseFor(ctx context.Context, a *cli.App, f *startup.Flags, found func(where, name, is, what, fix string)) error {
+	return Diagnose(ctx, a, f, func(x Finding) { found(x.Where, x.Check, string(x.Is), x.What, x.Fix) })
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -95,6 +96,32 @@ func runExplain(ctx context.Context, a *cli.App, f *explainFlags, ids []string) 
 		writeExplanation(a.Style(), a.Out, x)
 	}
 	return nil
+}
+
+// ExplainCall explains the decision about a recorded call in a text, as remit
+// policy explain does. Without paths it takes the policy that decided, if that
+// is the one of the workspace or of coding agents.
+func ExplainCall(ctx context.Context, a *cli.App, at *state.Workspace, paths []string, call string) (string, error) {
+	f := explainFlags{Workspace: *at, policies: paths}
+	asked, err := recordedRequests(ctx, a, &f, call)
+	if err != nil {
+		return "", err
+	}
+	engine, err := policyfile.Load(paths, false)
+	if err != nil {
+		return "", err
+	}
+	if len(paths) == 0 && asked[0].decision != nil && asked[0].decision.Revision != engine.Revision() {
+		if other, err := policyfile.LoadAgents(policyfile.AgentPaths()); err == nil && other.Revision() == asked[0].decision.Revision {
+			engine = other
+		}
+	}
+	all, err := f.explain(ctx, engine, asked)
+	var b strings.Builder
+	for _, x := range all {
+		writeExplanation(false, &b, x)
+	}
+	return b.String(), err
 }
 
 // explain explains each access. It withholds an explanation that contradicts

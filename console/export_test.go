@@ -1,0 +1,4 @@
+package console
+
+// RowsOf is rowsOf for tests.
+var RowsOf = rowsOf
