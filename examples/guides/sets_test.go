@@ -167,7 +167,7 @@ func TestPacks(t *testing.T) {
 // TestExtendPack checks that a file beside the pack of coding agents adds
 // elements to its sets.
 func TestExtendPack(t *testing.T) {
-	own := fstest.MapFS{"own.rego": {Data: []byte(take(t, "reference/policy.md", "rego", 10))}}
+	own := fstest.MapFS{"own.rego": {Data: []byte(take(t, "reference/policy.md", "rego", 11))}}
 	page := `{"tool":{"name":"client_fetch"},"call":{"args":{"url":"https://wiki.example.com/a"}},"access":{"action":"connect","method":"GET","resource":{"kind":"https","text":"https://wiki.example.com/a","root":null,"path":"/a","segments":null,"name":null,"ext":null,"scheme":"https","host":"wiki.example.com","port":443}}}`
 	var request perm.Request
 	require.NoError(t, json.Unmarshal([]byte(document(t, page)), &request))
