@@ -52,8 +52,9 @@ type upload struct {
 }
 
 func (u *upload) begin() error {
-	err := u.journal.pool.QueryRow(u.ctx, "INSERT INTO blobs (owner) VALUES ($1) RETURNING id", u.journal.id).Scan(&u.id)
-	return u.journal.causeOf(u.ctx, err)
+	return u.journal.again(u.ctx, func() error {
+		return u.journal.pool.QueryRow(u.ctx, "INSERT INTO blobs (owner) VALUES ($1) RETURNING id", u.journal.id).Scan(&u.id)
+	})
 }
 
 // Write stores each full chunk.
@@ -81,15 +82,17 @@ func (u *upload) flush() error {
 	if bytes.Count(data, []byte{0}) == len(data) {
 		data = nil
 	}
-	err := pgx.BeginFunc(u.ctx, u.journal.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(u.ctx, "SET LOCAL synchronous_commit = off"); err != nil {
+	err := u.journal.again(u.ctx, func() error {
+		return pgx.BeginFunc(u.ctx, u.journal.pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(u.ctx, "SET LOCAL synchronous_commit = off"); err != nil {
+				return err
+			}
+			_, err := tx.Exec(u.ctx, "INSERT INTO chunks (blob, n, size, data) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING", u.id, u.n, len(u.buffer), data)
 			return err
-		}
-		_, err := tx.Exec(u.ctx, "INSERT INTO chunks (blob, n, size, data) VALUES ($1, $2, $3, $4)", u.id, u.n, len(u.buffer), data)
-		return err
+		})
 	})
 	u.n, u.buffer = u.n+1, u.buffer[:0]
-	return u.journal.causeOf(u.ctx, err)
+	return err
 }
 
 // finish gives the content its digest. If the content exists already, it stays
@@ -99,23 +102,37 @@ func (u *upload) finish(ref effect.BlobRef) error {
 		return err
 	}
 	for range maxConflicts {
-		var same bool
-		err := pgx.BeginFunc(u.ctx, u.journal.pool, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(u.ctx, "UPDATE blobs SET stored = now(), owner = $3 WHERE digest = $1 AND size = $2", packDigest(ref.Digest), ref.Size, u.journal.id)
-			if same = tag.RowsAffected() > 0; err != nil || same {
+		same := false
+		err := u.journal.again(u.ctx, func() error {
+			return pgx.BeginFunc(u.ctx, u.journal.pool, func(tx pgx.Tx) (err error) {
+				same, err = u.name(tx, ref)
 				return err
-			}
-			_, err = tx.Exec(u.ctx, "UPDATE blobs SET digest = $2, size = $3, stored = now() WHERE id = $1", u.id, packDigest(ref.Digest), ref.Size)
-			return err
+			})
 		})
 		if err == nil && same {
 			u.discard()
 		}
 		if !isConflict(err) {
-			return u.journal.causeOf(u.ctx, err)
+			return err
 		}
 	}
 	return fmt.Errorf("journal: keep: other processes store and delete %s all the time", ref.Digest)
+}
+
+// name gives the content its digest, or finds that another one has it. Chunks
+// that did not wait for the disk can be lost with a server that stopped since:
+// so it counts them.
+func (u *upload) name(tx pgx.Tx, ref effect.BlobRef) (same bool, err error) {
+	tag, err := tx.Exec(u.ctx, "UPDATE blobs SET stored = now(), owner = $3 WHERE digest = $1 AND size = $2 AND id <> $4", packDigest(ref.Digest), ref.Size, u.journal.id, u.id)
+	if err != nil || tag.RowsAffected() > 0 {
+		return err == nil, err
+	}
+	tag, err = tx.Exec(u.ctx, `UPDATE blobs SET digest = $2, size = $3, stored = now()
+		WHERE id = $1 AND (SELECT count(*) = $4 AND sum(size) = $3 FROM chunks WHERE blob = $1)`, u.id, packDigest(ref.Digest), ref.Size, u.n)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = fmt.Errorf("keep: %w", ErrLost)
+	}
+	return false, err
 }
 
 // discard deletes what did not become a blob. If it fails, a collector does it
@@ -136,12 +153,14 @@ func (j *Journal) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadC
 		return nil, err
 	}
 	c := &chunks{ctx: ctx, journal: j}
-	err := j.pool.QueryRow(ctx, "SELECT id, data FROM blobs WHERE digest = $1", packDigest(ref.Digest)).Scan(&c.blob, &c.data)
+	err := j.again(ctx, func() error {
+		return j.pool.QueryRow(ctx, "SELECT id, data FROM blobs WHERE digest = $1", packDigest(ref.Digest)).Scan(&c.blob, &c.data)
+	})
 	if noRows(err) {
 		return nil, fmt.Errorf("blob %s of %d bytes: %w", ref.Digest, ref.Size, journal.ErrNotFound)
 	}
 	if err != nil {
-		return nil, j.causeOf(ctx, err)
+		return nil, err
 	}
 	c.whole = c.data != nil
 	return journal.CheckedContent(ref, c), nil
@@ -176,13 +195,15 @@ func (c *chunks) next() error {
 		return err
 	}
 	var size int
-	err := c.journal.pool.QueryRow(c.ctx, "SELECT size, data FROM chunks WHERE blob = $1 AND n = $2", c.blob, c.n).Scan(&size, &c.data)
+	err := c.journal.again(c.ctx, func() error {
+		return c.journal.pool.QueryRow(c.ctx, "SELECT size, data FROM chunks WHERE blob = $1 AND n = $2", c.blob, c.n).Scan(&size, &c.data)
+	})
 	switch {
 	case noRows(err):
 		c.whole = true
 		return nil
 	case err != nil:
-		return c.journal.causeOf(c.ctx, err)
+		return err
 	case size < 1 || size > chunkSize || c.data != nil && len(c.data) != size:
 		return fmt.Errorf("%w: chunk %d has another size than it says", record.ErrDamaged, c.n)
 	case c.data == nil:

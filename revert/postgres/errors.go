@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -41,6 +43,8 @@ const (
 	codeReadOnly    = "25006"
 	codeLockTimeout = "55P03"
 	codeDiskFull    = "53100"
+	codeStopped     = "57P01" // the session was told to end
+	codeCrashed     = "57P02"
 )
 
 // maxConflicts is how often a flush begins again because of another node.
@@ -113,6 +117,37 @@ func (j *Journal) causeOf(ctx context.Context, err error) error {
 		return ended
 	}
 	return explain(err)
+}
+
+// readAttempts is how often a read is tried whose connection is gone: those of
+// the pool may all be from before the server stopped.
+const readAttempts = readers + 1
+
+// again runs a read, or another step that may run twice, until the server
+// answers it.
+func (j *Journal) again(ctx context.Context, step func() error) (err error) {
+	for range readAttempts {
+		if err = step(); err == nil || !isLostConnection(err) {
+			break
+		}
+		if ended := j.usable(ctx); ended != nil {
+			return ended
+		}
+	}
+	return j.causeOf(ctx, err)
+}
+
+// isLostConnection reports whether a connection ended before the server
+// answered.
+func isLostConnection(err error) bool {
+	switch code := codeOf(err); {
+	case code == codeStopped || code == codeCrashed:
+		return true
+	case code != "":
+		return false
+	}
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
 }
 
 // fail makes every later append fail with the first such error.

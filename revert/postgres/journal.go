@@ -66,11 +66,13 @@ func (j *Journal) Alive(ctx context.Context, owner string) (alive bool, err erro
 		failed := j.failed.Load()
 		return failed == nil || !errors.Is(*failed, ErrFenced), nil
 	}
-	err = pgx.BeginFunc(ctx, j.pool, func(tx pgx.Tx) error {
-		alive, err = j.probe(ctx, tx, owner)
-		return err
+	err = j.again(ctx, func() error {
+		return pgx.BeginFunc(ctx, j.pool, func(tx pgx.Tx) error {
+			alive, err = j.probe(ctx, tx, owner)
+			return err
+		})
 	})
-	return alive, j.causeOf(ctx, err)
+	return alive, err
 }
 
 // probe takes the owner's lock in shared mode, so that probes do not take each

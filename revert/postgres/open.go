@@ -31,9 +31,10 @@ func Lease(d time.Duration) Option { return func(j *Journal) { j.lease = d } }
 func ReconnectTimeout(d time.Duration) Option { return func(j *Journal) { j.reconnect = d } }
 
 const (
-	minVersion  = 150000
-	lockTimeout = time.Minute
-	readers     = 8 // maximum number of connections of the reading pool of an opening
+	minVersion    = 150000
+	lockTimeout   = time.Minute
+	poolerTimeout = 5 * time.Second
+	readers       = 8 // maximum number of connections of the reading pool of an opening
 )
 
 // Open opens the journal in a database. It creates the schema if there is none,
@@ -66,15 +67,10 @@ func (j *Journal) open(ctx context.Context, url string) (err error) {
 	j.config = pool.ConnConfig.Copy()
 	pool.MaxConns = readers
 	pool.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return j.prepare(ctx, conn, 0) }
-	conn, err := j.connect(ctx)
-	if err != nil {
+	if j.session, err = j.connect(ctx); err != nil {
 		return err
 	}
-	j.session = &session{conn: conn, pid: conn.PgConn().PID()}
-	if err := j.checkServer(ctx); err != nil {
-		return err
-	}
-	if err := j.migrate(ctx, conn); err != nil {
+	if err := j.migrate(ctx, j.session.conn); err != nil {
 		return err
 	}
 	if j.pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
@@ -83,9 +79,9 @@ func (j *Journal) open(ctx context.Context, url string) (err error) {
 	return j.register(ctx)
 }
 
-// connect returns a connection that holds locks. The server ends it if the
-// client is silent for the lease.
-func (j *Journal) connect(ctx context.Context) (*pgx.Conn, error) {
+// connect returns a session that holds locks. The server ends it if the client
+// is silent for the lease.
+func (j *Journal) connect(ctx context.Context) (*session, error) {
 	conn, err := pgx.ConnectConfig(ctx, j.config.Copy())
 	if err != nil {
 		if strings.Contains(err.Error(), "unsupported startup parameter") {
@@ -93,10 +89,14 @@ func (j *Journal) connect(ctx context.Context) (*pgx.Conn, error) {
 		}
 		return nil, err
 	}
-	if err := j.prepare(ctx, conn, j.lease); err != nil {
+	s := &session{conn: conn}
+	if err = j.checkServer(ctx, s); err == nil {
+		err = j.prepare(ctx, conn, j.lease)
+	}
+	if err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
-	return conn, nil
+	return s, nil
 }
 
 // prepare sets what a session needs. A session that waits inside a transaction
@@ -112,51 +112,43 @@ func (j *Journal) prepare(ctx context.Context, conn *pgx.Conn, idle time.Duratio
 }
 
 // checkServer refuses old servers, and poolers that move a client between
-// sessions.
-func (j *Journal) checkServer(ctx context.Context) error {
-	var version, pid int
-	err := j.session.conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, pg_backend_pid()").Scan(&version, &pid)
-	if err != nil {
+// sessions. It uses the simple protocol: prepared statements belong to a
+// session.
+func (j *Journal) checkServer(ctx context.Context, s *session) error {
+	var version int
+	err := s.conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&version, &s.pid)
+	switch {
+	case err != nil:
 		return err
-	}
-	if version < minVersion {
+	case version < minVersion:
 		return fmt.Errorf("the server has version %d; PostgreSQL 15 or newer is needed", version/10000)
+	case s.pid == s.conn.PgConn().PID():
+		return nil // no pooler: the server named this session itself
 	}
-	if uint32(pid) == j.session.pid {
-		return nil // no pooler: it names the session that the server has
-	}
-	return j.checkPooler(ctx, pid)
+	return j.checkPooler(ctx, s)
 }
 
 // checkPooler tells the mode of a pooler. In transaction mode it gives the
 // session of an idle client to another one.
-func (j *Journal) checkPooler(ctx context.Context, pid int) error {
-	j.session.pid = uint32(pid)
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+func (j *Journal) checkPooler(ctx context.Context, s *session) error {
+	ctx, cancel := context.WithTimeout(ctx, poolerTimeout)
 	defer cancel()
 	other, err := pgx.ConnectConfig(ctx, j.config.Copy())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = other.Close(context.WithoutCancel(ctx)) }()
-	tx, err := other.Begin(ctx)
-	if err != nil {
+	if _, err := other.Exec(ctx, "BEGIN", pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
-	var second, again int
-	if err := tx.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&second); err != nil {
-		return err
+	for _, conn := range []*pgx.Conn{other, s.conn} {
+		var pid uint32
+		err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&pid)
+		if err != nil || (pid == s.pid) != (conn == s.conn) {
+			return errors.Join(ErrPooler, err)
+		}
 	}
-	if second == pid {
-		return ErrPooler
-	}
-	if err := j.session.conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&again); err != nil {
-		return errors.Join(ErrPooler, err)
-	}
-	if again != pid {
-		return ErrPooler
-	}
-	return tx.Rollback(ctx)
+	return nil
 }
 
 // register makes this opening known. It holds its lock before any process can

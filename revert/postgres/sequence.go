@@ -54,10 +54,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // lead sequences until the connection or the opening ends, if no other opening
 // does.
 func (j *Journal) lead(ctx context.Context) {
-	conn, err := j.connect(ctx)
+	s, err := j.connect(ctx)
 	if err != nil {
 		return
 	}
+	conn := s.conn
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	for {
 		var elected bool

@@ -35,7 +35,7 @@ func (j *Journal) ping() {
 func (j *Journal) regain() (stored bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), j.reconnect)
 	defer cancel()
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		stored, err := j.reconnectOnce(ctx)
 		if err == nil || errors.Is(err, ErrFenced) || errors.Is(err, ErrLost) || errors.Is(err, ErrPooler) {
 			if err != nil {
@@ -53,18 +53,15 @@ func (j *Journal) regain() (stored bool, err error) {
 
 func (j *Journal) reconnectOnce(ctx context.Context) (stored bool, err error) {
 	_ = j.session.conn.Close(ctx)
-	conn, err := j.connect(ctx)
+	next, err := j.connect(ctx)
 	if err != nil {
 		return false, err
 	}
-	next := &session{conn: conn, pid: conn.PgConn().PID()}
-	if err = conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&next.pid); err == nil {
-		if err = j.relock(ctx, conn); err == nil {
-			stored, err = j.renew(ctx, next)
-		}
+	if err = j.relock(ctx, next.conn); err == nil {
+		stored, err = j.renew(ctx, next)
 	}
 	if err != nil {
-		return stored, errors.Join(err, conn.Close(ctx))
+		return stored, errors.Join(err, next.conn.Close(ctx))
 	}
 	j.session = next
 	return stored, nil

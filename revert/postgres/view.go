@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -108,6 +109,15 @@ func (v *view) queueBlobs(b *pgx.Batch, j *Journal) {
 			return err
 		})
 	})
+}
+
+// eachRow calls fn for each row of a query.
+func eachRow(ctx context.Context, q querier, fn func(rows pgx.Rows) error, query string, args ...any) error {
+	rows, err := q.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	return each(rows, func() error { return fn(rows) })
 }
 
 func each(rows pgx.Rows, fn func() error) error {
