@@ -139,7 +139,7 @@ func (j *Journal) checkPooler(ctx context.Context, s *session) error {
 	}
 	defer func() { _ = other.Close(context.WithoutCancel(ctx)) }()
 	if _, err := other.Exec(ctx, "BEGIN", pgx.QueryExecModeSimpleProtocol); err != nil {
-		return err
+		return errors.Join(ErrPooler, err)
 	}
 	for _, conn := range []*pgx.Conn{other, s.conn} {
 		var pid uint32
