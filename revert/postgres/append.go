@@ -14,9 +14,9 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 )
 
-// MaxID is the length in bytes of the longest session, transaction or call ID
+// maxID is the length in bytes of the longest session, transaction or call ID
 // of an entry: an index of PostgreSQL takes no longer ones.
-const MaxID = 1024
+const maxID = 1024
 
 // Append stores a batch in a transaction that it may share with others. If the
 // connection is lost meanwhile, Append connects again and finds out whether the
@@ -49,12 +49,12 @@ func (j *Journal) Append(ctx context.Context, b journal.Batch) error {
 
 func fits(b journal.Batch) error {
 	for i, e := range b.Entries {
-		if max(len(e.Header.Session), len(e.Header.Txn), len(e.Header.Call)) > MaxID {
-			return fmt.Errorf("batch: entry %d of %d: an ID has more than %d bytes", i+1, len(b.Entries), MaxID)
+		if max(len(e.Header.Session), len(e.Header.Txn), len(e.Header.Call)) > maxID {
+			return fmt.Errorf("batch: entry %d of %d: an ID has more than %d bytes", i+1, len(b.Entries), maxID)
 		}
 	}
-	if max(len(b.Take.To.Txn), len(b.Fence.Txn)) > MaxID {
-		return fmt.Errorf("batch: the ID of a transaction has more than %d bytes", MaxID)
+	if max(len(b.Take.To.Txn), len(b.Fence.Txn)) > maxID {
+		return fmt.Errorf("batch: the ID of a transaction has more than %d bytes", maxID)
 	}
 	return nil
 }
