@@ -180,16 +180,20 @@ func (rt *Runtime) CommitText(ctx context.Context, txn string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return d.Summary(ctx, diffName, maxCommitText)
+	return d.Summary(ctx, rt.diffName, maxCommitText)
 }
 
-// diffName returns the name of a resource in a difference.
-func diffName(resource string) string {
+// diffName returns the name of a resource in a difference. The name of the root
+// is left out if there is only one.
+func (rt *Runtime) diffName(resource string) string {
 	r, err := perm.ParseResource(resource)
 	if err != nil || r.Kind() != perm.KindFile {
 		return resource
 	}
 	f := r.Facts()
+	if len(rt.roots) == 1 {
+		return f.Path
+	}
 	return f.Root + "/" + f.Path
 }
 

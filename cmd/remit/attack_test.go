@@ -476,5 +476,33 @@ func TestPromptAnswers(t *testing.T) {
 		for _, s := range tt.says {
 			require.Contains(t, shown.String(), s, tt.typed)
 		}
+		if tt.typed == "?" { // the terminal closes
+			require.Contains(t, out, "the approver did not answer: the terminal closed")
+			require.NotContains(t, out, "said no")
+		}
+	}
+}
+
+// TestPromptOfACommit: yes keeps what the transaction did, no reverts it, and without an answer it waits.
+func TestPromptOfACommit(t *testing.T) {
+	for typing, want := range map[string]cli.ExitCode{"d\ny": cli.ExitOK, "n": cli.ExitDenied, "?": cli.ExitPending} {
+		p := newTarget(t)
+		gate := filepath.Join(p.dir, "gate.rego")
+		require.NoError(t, os.WriteFile(gate, []byte("package remit\n\nallow contains \"all\" if true\n\nask_commit contains \"look\" if input.txn.totals.effects > 0\n"), 0o600))
+		var shown bytes.Buffer
+		code, out, errs := p.runAs(func(w *cli.Env) {
+			w.OpenTTY = func() (io.ReadWriteCloser, error) { return typed{strings.NewReader(typing + "\n"), &shown}, nil }
+		}, p.at("run", "--on-ask", "prompt", "--policy", gate, filepath.Join(p.dir, "s.jsonl"))...)
+		require.Equal(t, int(want), code, out+errs)
+		switch want {
+		case cli.ExitOK:
+			require.FileExists(t, filepath.Join(p.workspace, "a.txt"))
+		case cli.ExitDenied:
+			require.NoFileExists(t, filepath.Join(p.workspace, "a.txt"))
+		default:
+			require.Contains(t, shown.String(), "what the transaction did stays")
+			_, out, errs = p.run(personHere, p.at("pending")...)
+			require.Regexp(t, `commit of 1 effect`, out, errs)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -54,6 +55,47 @@ func TestWatchPending(t *testing.T) {
 	require.Equal(t, "gone", gone.State)
 	stop()
 	require.Zero(t, <-code)
+}
+
+// TestWatchCommits: a commit that waits, is answered, and waits no more is told of like a call.
+func TestWatchCommits(t *testing.T) {
+	p := newTarget(t)
+	code, said, errs := p.run(personHere, p.at("deny", p.call)...)
+	require.Zero(t, code, said+errs)
+	code, said, errs = p.run(personHere, p.at("resume", p.call, "--policy", p.policy)...)
+	require.Equal(t, int(cli.ExitDenied), code, said+errs)
+	gate := filepath.Join(p.dir, "gate.rego")
+	require.NoError(t, os.WriteFile(gate, []byte("package remit\n\nallow contains \"all\" if true\n\nask_commit contains \"look\" if input.txn.totals.effects > 0\n"), 0o600))
+	code, said, errs = p.run(personHere, p.at("run", "--policy", gate, filepath.Join(p.dir, "s.jsonl"))...)
+	require.Equal(t, int(cli.ExitPending), code, said+errs)
+	txn := regexp.MustCompile(`t_[0-9a-z]{12}`).FindString(said)
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, p.at("pending", "--watch", "--json"), testEnv(strings.NewReader(""), w, io.Discard))
+		_ = w.Close()
+	}()
+	lines := bufio.NewScanner(out)
+	next := func(state string) {
+		t.Helper()
+		var r struct{ Commit, State string }
+		require.True(t, lines.Scan())
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &r))
+		require.Equal(t, txn, r.Commit)
+		require.Equal(t, state, r.State)
+	}
+	next("waits")
+	code, said, errs = p.run(personHere, p.at("deny", txn)...)
+	require.Zero(t, code, said+errs)
+	next("denied")
+	code, said, errs = p.run(personHere, p.at("revert", txn)...)
+	require.Zero(t, code, said+errs)
+	next("gone")
+	stop()
+	require.Zero(t, <-ended)
 }
 
 // TestWatchNothing: a watch that finds nothing to show says that it goes on, beside what it writes for programs.

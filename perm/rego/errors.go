@@ -81,5 +81,10 @@ func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
 	}
-	return &LoadError{Problems: slices.Compact(p)} // the compiler writes one condition as several
+	once := map[Problem]bool{} // the compiler writes one condition as several
+	return &LoadError{Problems: slices.DeleteFunc(slices.Clone(p), func(one Problem) bool {
+		again := once[one]
+		once[one] = true
+		return again
+	})}
 }

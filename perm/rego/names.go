@@ -198,12 +198,30 @@ func (n *nameCheck) fields(w *ast.With) {
 	}
 }
 
-// literal checks the names of an object against the fields that it sets.
+// literal checks names and words of a value against the fields that it sets.
 func (n *nameCheck) literal(t *ast.Term, at *shape, loc *ast.Location) {
-	object, ok := t.Value.(ast.Object)
-	if !ok || at == nil {
+	if at == nil {
 		return
 	}
+	switch v := t.Value.(type) {
+	case ast.Object:
+		n.members(v, at, loc)
+	case *ast.Array:
+		v.Foreach(func(element *ast.Term) { n.literal(element, at.items, loc) })
+	case ast.Ref:
+		for _, rule := range n.compiler.GetRulesExact(v) {
+			if value := rule.Head.Value; value != nil && len(rule.Head.Args) == 0 {
+				n.literal(value, at, orElse(rule.Location, loc))
+			}
+		}
+	case ast.String:
+		if word := string(v); len(at.enum) > 0 && !slices.Contains(at.enum, word) {
+			n.found.add(spot(orElse(t.Location, loc)), fixName(word, at.enum), "input.%s is never %q", at.path, word)
+		}
+	}
+}
+
+func (n *nameCheck) members(object ast.Object, at *shape, loc *ast.Location) {
 	object.Foreach(func(key, value *ast.Term) {
 		name, text := key.Value.(ast.String)
 		if text && at.closed() && at.fields[string(name)] == nil {

@@ -3,6 +3,7 @@ package approval
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -68,7 +69,11 @@ func (p *prompt) Approve(ctx context.Context, ask ctxperm.ApprovalRequest) (ctxp
 		case "y", "yes":
 			return p.approved()
 		case "?":
-			_, err = fmt.Fprint(p.tty, promptHelp, promptChoices)
+			help := promptHelp
+			if ask.Purpose == perm.PurposeCommit {
+				help = commitHelp
+			}
+			_, err = fmt.Fprint(p.tty, help, promptChoices)
 		case "d":
 			p.showPreview(ctx, ask)
 			_, err = fmt.Fprint(p.tty, promptChoices)
@@ -93,16 +98,26 @@ func (p *prompt) approved() (ctxperm.Answer, error) {
 	return ctxperm.Approve(p.who), nil
 }
 
-// read waits for one line. An unreadable line does not approve.
+// errNoAnswer ends a request at a terminal that closed: that is no rejection.
+var errNoAnswer = errors.New("the terminal closed before there was an answer")
+
+// read waits for one line.
 func (p *prompt) read(ctx context.Context) (string, error) {
-	said := make(chan string, 1)
+	type line struct {
+		text string
+		err  error
+	}
+	said := make(chan line, 1)
 	go func() {
-		text, _ := p.in.ReadString('\n')
-		said <- text
+		text, err := p.in.ReadString('\n')
+		said <- line{text, err}
 	}()
 	select {
-	case text := <-said:
-		return text, nil
+	case l := <-said:
+		if l.err != nil && strings.TrimSpace(l.text) == "" {
+			return "", errNoAnswer
+		}
+		return l.text, nil
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
@@ -111,7 +126,12 @@ func (p *prompt) read(ctx context.Context) (string, error) {
 // The end of a prompt, and the help for a question mark.
 const (
 	promptChoices = "allow it once? [y/N/d/?] "
-	promptHelp    = `  y  the call runs, this once
+	commitHelp    = `  y  what the transaction did stays
+  n  it is reverted, and the agent is told so; so it is with anything else that is typed
+  d  shows all of it
+  ?  shows this
+`
+	promptHelp = `  y  the call runs, this once
   n  the call is denied, and the agent is told so; so it is with anything else that is typed
   d  shows what the call would change in files, as they are now
   ?  shows this

@@ -130,7 +130,10 @@ func writeCommit(a *cli.App, at *state.Workspace, r pendingCommitRecord) {
 	default:
 		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
 	}
-	if r.OwnerGone {
+	switch {
+	case r.OwnerGone && r.State == "denied":
+		row("process", "the one that made it has ended: "+at.Hint("revert", r.Commit)+" reverts it")
+	case r.OwnerGone:
 		row("process", "the one that made it has ended: once the commit is answered, "+again+", ends it")
 	}
 	if r.Diff != "" {
@@ -140,7 +143,7 @@ func writeCommit(a *cli.App, at *state.Workspace, r pendingCommitRecord) {
 	row("note", r.Note)
 	row("approve", r.Approve)
 	if r.State == "waits" {
-		row("refuse", at.Hint("deny", r.Commit)+", which reverts it at its next commit")
+		row("refuse", at.Hint("deny", r.Commit)+map[bool]string{true: ", and then " + at.Hint("revert", r.Commit), false: ", which reverts it at its next commit"}[r.OwnerGone])
 	}
 }
 
@@ -191,8 +194,11 @@ func answerCommit(ctx context.Context, a *cli.App, f *answerFlags, txn, who stri
 			return nil
 		}
 		then := "its process ends it at its next commit"
-		if !alive {
+		switch {
+		case !alive && f.approves:
 			then = at.Hint("resume", txn, "--at-end", "commit") + " ends it, with the --policy, --database and --services that the run had"
+		case !alive:
+			then = at.Hint("revert", txn) + " reverts it"
 		}
 		if f.resume && !alive {
 			then = "it ends now"

@@ -29,12 +29,12 @@ func PendingCommand(a *cli.App) *cobra.Command {
 		Long: "Lists the calls that wait for a person: who asks, for what and since when. For a call of a file tool, it shows the\n" +
 			"difference that the call makes to the current files. With CALL, the ID of a call or the first characters of it, the\n" +
 			"command shows one call with its whole difference. With TXN, it shows a commit that waits, with what the transaction did.\n" +
-			"--watch continues until you interrupt it, and reports each call that begins or ends to wait.\n\n" +
+			"--watch continues until you interrupt it, and reports each call and commit that begins or ends to wait.\n\n" +
 			"Exit codes: 0 with or without pending calls; 1 the journal cannot be read; 2 usage.",
 		Args: cli.WantIDs(0, 1, "at most one id of a call or a transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if watch && len(args) > 0 {
-				return cli.UsageProblem("--watch tells of all calls: leave the id out")
+				return cli.UsageProblem("--watch tells of all calls and commits: leave the id out")
 			}
 			return listPending(cmd.Context(), a, &p, strings.Join(args, ""), watch, asJSON)
 		},
@@ -42,7 +42,7 @@ func PendingCommand(a *cli.App) *cobra.Command {
 	state.AddFlags(cmd, &p)
 	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "folder of a root, as `NAME=DIR`, for differences, if the folder was moved")
 	cmd.Flags().BoolVar(&watch, "watch", false, "continue, and report each change")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line, for each call")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line, for each call and commit")
 	return cmd
 }
 

@@ -13,6 +13,9 @@ import (
 
 // FlagProblem suggests a flag for an unknown one.
 func FlagProblem(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 { // the flag is one of a command that does not exist
+		return NoArgs(cmd, args)
+	}
 	p := UsageProblem(err.Error())
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -33,6 +36,10 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	}
 	if cmd.HasSubCommands() {
 		e := UsageProblem(fmt.Sprintf("there is no command %q", cmd.CommandPath()+" "+args[0]))
+		if path := below(cmd, args[0]); path != "" {
+			e.Fix = fmt.Sprintf("did you mean %q?", path)
+			return e
+		}
 		cmd.SuggestionsMinimumDistance = 2
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 			e.Fix = fmt.Sprintf("did you mean %q?", cmd.CommandPath()+" "+near[0])
@@ -40,6 +47,23 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 		return e
 	}
 	return UsageProblem(fmt.Sprintf("%q takes no arguments, and there is %q", cmd.CommandPath(), args[0]))
+}
+
+// below returns the path of a command with a name below the commands of a
+// command, if there is exactly one.
+func below(cmd *cobra.Command, name string) (path string) {
+	for _, group := range cmd.Commands() {
+		for _, c := range group.Commands() {
+			if c.Name() != name || c.Hidden {
+				continue
+			}
+			if path != "" {
+				return ""
+			}
+			path = c.CommandPath()
+		}
+	}
+	return path
 }
 
 // WantArgs rejects any number of arguments outside low to high. What names

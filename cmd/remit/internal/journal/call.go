@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
@@ -19,6 +20,7 @@ type shownCall struct {
 	Reverted  string            `json:"reverted,omitempty"` // all, some, none or in_flight
 	Queued    bool              `json:"queued,omitempty"`   // the commit releases the call
 	*revert.Call
+	Commit  *callview.Commit   `json:"commit,omitempty"`          // newest decision about the commit of its transaction, unless the policy allowed it unasked
 	Earlier []*revert.Reversal `json:"earlier_reverts,omitempty"` // reverts before the newest one that still count, oldest first
 
 	attempt callview.Attempt
@@ -46,5 +48,7 @@ func show(t *revert.Txn, c *revert.Call, who state.Principal, tools tool.Registr
 	if known {
 		s.attempt.Declare(c, called)
 	}
-	return s, s.attempt.Decode(c.Ref.Call)
+	var err error
+	s.Commit, err = callview.CommitOf(t)
+	return s, errors.Join(err, s.attempt.Decode(c.Ref.Call))
 }

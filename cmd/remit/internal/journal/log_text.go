@@ -41,6 +41,9 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry, calls 
 		_, _ = fmt.Fprintf(w, "  redone by %s", strings.Join(r.RedoneBy, ", "))
 	}
 	_, _ = fmt.Fprintln(w)
+	if r.Commit != nil {
+		writeCommit(p, w, r.Commit)
+	}
 	for _, e := range newestElsewhere(r.Elsewhere) {
 		_, _ = fmt.Fprintf(w, "  in another folder, %s: %s, by %s\n", foldersWords(e.Roots), render.State(p, e.State, false), e.Txn)
 	}
@@ -57,6 +60,18 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry, calls 
 		}
 		_, _ = fmt.Fprintf(w, "  %s %s %-12s %s\n", mark, p.Faint(c.Call), cli.Printable(c.Tool), callWords(p, c, tools))
 	}
+}
+
+// writeCommit writes what was decided about the commit.
+func writeCommit(p cli.Style, w io.Writer, c *callview.Commit) {
+	words := cli.Printable(c.Words())
+	switch c.State {
+	case "waits":
+		words = p.Doubt(words)
+	case "denied":
+		words = p.Bad(words)
+	}
+	_, _ = fmt.Fprintf(w, "  its commit: %s\n", words)
 }
 
 // maxNamedFiles bounds the files that the log names of a prompt.

@@ -14,6 +14,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
 )
 
@@ -163,8 +164,10 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 			continue
 		case t.Committing:
 			_, _ = fmt.Fprintln(w, p.Faint("its commit had begun; go on with it: "+where.Hint("resume", id, "--at-end", "commit")))
-		case waitsForCommit(t):
-			_, _ = fmt.Fprintln(w, p.Faint("its commit waits for approval; look at it: "+where.Hint("pending", id)))
+		case t.WaitingCommit().IsPresent():
+			if err := writeCommitHint(p, w, t, where); err != nil {
+				return err
+			}
 		case waitingCall(t) != "":
 			_, _ = fmt.Fprintln(w, p.Faint("a call of it waits for approval; answer it: "+where.Hint("approve", waitingCall(t))))
 		case !t.Aborting:
@@ -175,8 +178,20 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 	return nil
 }
 
-func waitsForCommit(t *revert.Txn) bool {
-	return t.WaitingCommit().IsPresent()
+// writeCommitHint writes the commands for a commit that waits or was answered.
+func writeCommitHint(p cli.Style, w io.Writer, t *revert.Txn, where *state.Workspace) error {
+	c, err := callview.CommitOf(t)
+	if err != nil {
+		return err
+	}
+	writeCommit(p, w, c)
+	switch c.State {
+	case "approved":
+		_, _ = fmt.Fprintln(w, p.Faint("go on with it: "+where.Hint("resume", t.ID, "--at-end", "commit")+", with the --policy, --database and --services that the run had"))
+	case "waits":
+		_, _ = fmt.Fprintln(w, p.Faint("look at it: "+where.Hint("pending", t.ID)))
+	}
+	return nil
 }
 
 // waitingCall returns the ID of a call of a transaction that waits for approval,

@@ -44,6 +44,9 @@ func writeCall(p cli.Style, w io.Writer, c shownCall) {
 	writeApprovals(row, c.attempt)
 	row("why", render.Once(c.attempt.Why))
 	writeEnd(row, c)
+	if c.Commit != nil {
+		row("commit", c.Commit.Words())
+	}
 	writeOutput(row, c)
 	for _, u := range c.Earlier {
 		writeReversal(p, w, row, u)

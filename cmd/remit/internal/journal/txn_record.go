@@ -33,6 +33,7 @@ type txnRecord struct {
 	RevertedBy  []string          `json:"reverted_by"`
 	RedoneBy    []string          `json:"redone_by"`
 	Elsewhere   []elsewhereRecord `json:"elsewhere,omitempty"` // reverts and redos in copies of its folders
+	Commit      *callview.Commit  `json:"commit,omitempty"`    // newest decision about its commit, unless the policy allowed it unasked
 	Missing     []gap             `json:"missing,omitempty"`   // gaps in this transaction or after it
 	Calls       []callLine        `json:"calls"`
 }
@@ -158,6 +159,9 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 		default:
 			r.RevertedBy = append(r.RevertedBy, id)
 		}
+	}
+	if r.Commit, err = callview.CommitOf(t); err != nil {
+		return nil, r, err
 	}
 	if r.Elsewhere, err = elsewhereOf(ctx, j, t); err != nil {
 		return nil, r, err

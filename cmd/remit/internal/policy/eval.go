@@ -116,6 +116,10 @@ func inputProblem(input string, err error) error {
 	return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the input %q cannot be read", input), Why: cli.PlainError(err), Fix: "name a file, or - for standard input"}
 }
 
+// mostListed bounds the entries of one set that are written for people. The
+// packs mask fifty patterns of files with secrets.
+const mostListed = 10
+
 func writeDecision(p cli.Style, w io.Writer, d perm.Decision) {
 	effect := p.Good(d.Effect().String())
 	if d.Effect() == perm.Deny {
@@ -134,6 +138,10 @@ func writeDecision(p cli.Style, w io.Writer, d perm.Decision) {
 		name string
 		all  []string
 	}{{"hint", details.Hints}, {"label", details.Labels}, {"mask", details.Masks}, {"redact", details.Redact}} {
+		if len(set.all) > mostListed {
+			_, _ = fmt.Fprintf(w, "  %-8s %d entries: --json lists them\n", set.name, len(set.all))
+			continue
+		}
 		for _, text := range set.all {
 			_, _ = fmt.Fprintf(w, "  %-8s %s\n", set.name, cli.Printable(text))
 		}

@@ -98,13 +98,20 @@ func (r recordedRequest) notes(x explainOutput) (notes []string) {
 			}
 		}
 	}
+	if r.decision == nil {
+		return notes
+	}
+	other := r.stage != "" && r.stage != "policy" // it refused the call after the policy
 	switch {
-	case r.decision == nil:
-	case r.stage != "" && r.stage != "policy":
-		notes = append(notes, "the call was refused by the "+r.stage+", not by the policy")
+	case r.stage == "approver":
+		notes = append(notes, "the policy asked, and the call was refused: "+r.why)
+	case other:
+		notes = append(notes, "the call was refused by the "+r.stage+", not by the policy: "+r.why)
+	}
+	switch {
 	case r.decision.Revision != x.Decision.Revision:
 		notes = append(notes, "another policy decided then: "+r.decision.Revision)
-	case r.decision.Effect != x.Decision.Effect:
+	case !other && r.decision.Effect != x.Decision.Effect:
 		notes = append(notes, "the call as a whole was decided otherwise: "+r.decision.Effect)
 	}
 	return notes
