@@ -17,18 +17,16 @@ import (
 
 // keptNames are exported names that only tests of their own package use, each with the user who needs it.
 var keptNames = map[string]string{
-	"agent.ErrClosed":                  "a server that stops tells its callers to go elsewhere",
-	"agent.ErrNestedOpen":              "a caller ends the nested transactions and commits again",
-	"agent.Txn.NestedID":               "a caller that resumes finds its nested transaction by it",
-	"ctxperm/files.ErrConflict":        "a tool reads the file again",
-	"ctxperm/files.PageMatches":        "a limit, next to PageEntries",
-	"revert/postgres.Lease":            "a team chooses how fast others take over",
-	"revert/postgres.ReconnectTimeout": "a team chooses how long a failover may take",
-	"perm.PerSession":                  "a value of Limit.Per, next to the others",
-	"perm/rego.ErrEvaluation":          "an operator sees that a rule failed, and not that it denied",
-	"perm/rego.ErrInput":               "an engine in front of the rules sends a valid request",
-	"perm/rego.ErrSteps":               "an operator raises Options.Steps",
-	"perm/rego.RuleMatched":            "a value of RuleTrace.Outcome, next to the others",
+	"agent.ErrClosed":           "a server that stops tells its callers to go elsewhere",
+	"agent.ErrNestedOpen":       "a caller ends the nested transactions and commits again",
+	"agent.Txn.NestedID":        "a caller that resumes finds its nested transaction by it",
+	"ctxperm/files.ErrConflict": "a tool reads the file again",
+	"ctxperm/files.PageMatches": "a limit, next to PageEntries",
+	"perm.PerSession":           "a value of Limit.Per, next to the others",
+	"perm/rego.ErrEvaluation":   "an operator sees that a rule failed, and not that it denied",
+	"perm/rego.ErrInput":        "an engine in front of the rules sends a valid request",
+	"perm/rego.ErrSteps":        "an operator raises Options.Steps",
+	"perm/rego.RuleMatched":     "a value of RuleTrace.Outcome, next to the others",
 }
 
 // mention is one use of a name: by the package that declares it, or "" for a method.

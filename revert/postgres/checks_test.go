@@ -133,7 +133,7 @@ func countInTables(t *testing.T, url, schema string, text []byte) (n int) {
 }
 
 // Fsck finds what is changed in the tables.
-func TestFsckFindsChanges(t *testing.T) {
+func TestFsckFindsChangedTables(t *testing.T) {
 	for name, change := range map[string]struct{ sql, words string }{
 		"an entry is gone":        {"DELETE FROM entries WHERE n = 1 AND flush = (SELECT min(flush) FROM entries)", "entry 1 is missing"},
 		"a body is changed":       {"UPDATE entries SET body = 'x' WHERE n = 2 AND flush = (SELECT min(flush) FROM entries)", "entry 2 does not fit its leaf"},

@@ -187,7 +187,7 @@ func TestStoppedServer(t *testing.T) {
 }
 
 // A server that comes back without acknowledged entries is not continued.
-func TestLostEntriesAreSaid(t *testing.T) {
+func TestLostEntriesStopAppends(t *testing.T) {
 	url, schema := storage(t)
 	p := newProxy(t, url)
 	j := until(t, p.url(t, url), schema)

@@ -142,7 +142,7 @@ func schemaName(t *testing.T) (url, schema string) {
 	return url, fmt.Sprint("j", database.schemas.Load())
 }
 
-func TestKilledProcessKeepsAcknowledgedBatches(t *testing.T) {
+func TestKilledNodeKeepsAcknowledgedBatches(t *testing.T) {
 	url, schema := schemaName(t)
 	p := startChild(t, url, schema)
 	p.read(t, "", 200)
