@@ -123,7 +123,7 @@ func (u *upload) finish(ref effect.BlobRef) error {
 // that did not wait for the disk can be lost with a server that stopped since:
 // so it counts them.
 func (u *upload) name(tx pgx.Tx, ref effect.BlobRef) (same bool, err error) {
-	tag, err := tx.Exec(u.ctx, "UPDATE blobs SET stored = now(), owner = $3 WHERE digest = $1 AND size = $2 AND id <> $4", packDigest(ref.Digest), ref.Size, u.journal.id, u.id)
+	tag, err := tx.Exec(u.ctx, "UPDATE blobs SET stored = now(), owner = $3, named = false WHERE digest = $1 AND size = $2 AND id <> $4", packDigest(ref.Digest), ref.Size, u.journal.id, u.id)
 	if err != nil || tag.RowsAffected() > 0 {
 		return err == nil, err
 	}

@@ -21,13 +21,18 @@ func (j *Journal) catchUp(ctx context.Context) (h journal.Head, err error) {
 	if err := j.usable(ctx); err != nil {
 		return h, err
 	}
-	err = j.again(ctx, func() error { return j.sequenceAll(ctx, j.pool) })
-	if code := codeOf(err); err != nil && code != codeNoRights && code != codeReadOnly {
-		return h, err
-	}
-	err = j.again(ctx, func() error { return j.pool.QueryRow(ctx, "SELECT size, root FROM journal").Scan(&h.Size, &h.Root) })
+	waiting, err := j.readHead(ctx, &h)
 	if err != nil {
 		return h, err
+	}
+	if waiting {
+		err = j.again(ctx, func() error { return j.sequenceAll(ctx, j.pool) })
+		if code := codeOf(err); err != nil && code != codeNoRights && code != codeReadOnly {
+			return h, err
+		}
+		if _, err := j.readHead(ctx, &h); err != nil {
+			return h, err
+		}
 	}
 	for {
 		seen := j.seen.Load()
@@ -38,6 +43,14 @@ func (j *Journal) catchUp(ctx context.Context) (h journal.Head, err error) {
 			return h, nil
 		}
 	}
+}
+
+// readHead reads the tree head, and whether entries have no position yet.
+func (j *Journal) readHead(ctx context.Context, h *journal.Head) (waiting bool, err error) {
+	err = j.again(ctx, func() error {
+		return j.pool.QueryRow(ctx, "SELECT size, root, EXISTS (SELECT FROM flushes WHERE pos IS NULL AND entries > 0) FROM journal").Scan(&h.Size, &h.Root, &waiting)
+	})
+	return waiting, err
 }
 
 // Head returns the tree head over all entries that were acknowledged before.

@@ -85,9 +85,13 @@ func (j *Journal) relock(ctx context.Context, conn *pgx.Conn) error {
 // follow, and tells whether the last flush is stored. Nothing that was
 // acknowledged may be missing.
 func (j *Journal) renew(ctx context.Context, next *session) (stored bool, err error) {
-	err = next.conn.QueryRow(ctx, "UPDATE owners SET token = token + 1 WHERE id = $1 AND ended IS NULL RETURNING token", j.id).Scan(&next.token)
-	fenced := noRows(err)
-	if err != nil && !fenced {
+	// The update waits for synchronous standbys, and so does what it shows.
+	var fenced bool
+	err = next.conn.QueryRow(ctx, "UPDATE owners SET token = token + 1 WHERE id = $1 RETURNING token, ended IS NOT NULL", j.id).Scan(&next.token, &fenced)
+	if noRows(err) {
+		return false, ErrLost
+	}
+	if err != nil {
 		return false, err
 	}
 	var last, kept bool
