@@ -200,3 +200,20 @@ func TestLostEntriesStopAppends(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrPoisoned)
 	require.Zero(t, requireSequence(t, until(t, url, schema), "t"))
 }
+
+// Each append checks the token of its opening, and that it has not ended.
+func TestStaleTokenIsRefused(t *testing.T) {
+	for name, change := range map[string]string{"token": "token = token + 1", "end": "ended = now()"} {
+		t.Run(name, func(t *testing.T) {
+			url, schema := schemaName(t)
+			j := until(t, url, postgres.Schema(schema))
+			own := journal.Ownership{Txn: "t", Owner: j.Owner()}
+			require.NoError(t, j.Append(t.Context(), journal.Batch{Take: journal.OwnerChange{To: own}, Fence: own, Entries: pair("t", 0), Durable: true}))
+			pgtest.Exec(t, url, "UPDATE "+schema+".owners SET "+change)
+			for _, b := range []journal.Batch{{Fence: own, Entries: pair("t", 1)}, {Entries: pair("t", 1)}, {Durable: true}} {
+				require.ErrorIs(t, j.Append(t.Context(), b), postgres.ErrFenced)
+			}
+			require.Equal(t, 2, requireSequence(t, j, "t"))
+		})
+	}
+}
