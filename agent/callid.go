@@ -98,6 +98,7 @@ func (tx *Txn) runOnce(ctx context.Context, req pipeline.Request, given string) 
 	case err == nil:
 		// The process that wrote the end can have died before its barrier, and
 		// the outcome is now returned.
+		//mutant:barrier
 		if err := tx.s.rt.journal.Append(ctx, journal.Batch{Durable: true}); err != nil {
 			return tx.refused(req.Tool, tool.StatusUnknown, err), fmt.Errorf("%w: the journal could not be written: %w", tool.ErrUnknown, err)
 		}

@@ -130,7 +130,7 @@ func (tx *Txn) undecided(err error) error {
 // waitsForCommit records that the commit waits, unless the journal has it.
 func (tx *Txn) waitsForCommit(ctx context.Context, t *revert.Txn, body *record.CommitDecided, lines []revert.CallRecord) error {
 	if prior, waits := t.WaitingCommit().Get(); !waits || prior.Decided != body {
-		//mutant:none a person who answers must find the request
+		//mutant:barrier
 		if err := tx.rec.Write(context.WithoutCancel(ctx), revert.Write{Records: lines, Durable: true}); err != nil {
 			return tx.undecided(err)
 		}
@@ -146,7 +146,7 @@ func (tx *Txn) denyCommit(ctx context.Context, body *record.CommitDecided, lines
 	ctx = context.WithoutCancel(ctx)
 	lines = append(lines, revert.CallRecord{Body: &record.Aborting{Why: "revert", Denied: true}})
 	tx.going = true // also if the write fails: the journal can have it
-	//mutant:none a denial that the journal lacks is decided again
+	//mutant:barrier
 	if err := tx.rec.Write(ctx, revert.Write{Records: lines, Durable: true}); err != nil {
 		return tx.undecided(err)
 	}

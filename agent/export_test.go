@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -81,4 +83,15 @@ func (c *Counters) End(call string, s tool.Status, late time.Duration) {
 	}
 	c.mu.Unlock()
 	c.release(call, s)
+}
+
+// CommitsAsIfUnasked returns the commits of a session as if no policy had decided
+// about them.
+func CommitsAsIfUnasked(ctx context.Context, j journal.Journal, session string) ([]RecordedDecision, error) {
+	r := newReplay(session)
+	if err := r.read(ctx, j); err != nil {
+		return nil, err
+	}
+	r.commits = slices.DeleteFunc(r.commits, func(c recordedCommit) bool { return c.Kind == record.KindCommitDecided })
+	return r.commitDecisions(ctx, j, true)
 }

@@ -121,6 +121,7 @@ func (s *Session) Delegate(ctx context.Context, to perm.Principal, opts ...Sessi
 	// Last, and with a barrier: no other code knows the new session before, and
 	// without the record this session would not find its uses.
 	rec := revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id)
+	//mutant:barrier
 	w := revert.Write{Records: []revert.CallRecord{{Body: &record.Delegated{To: child.id}}}, Durable: true}
 	if err := rec.Write(ctx, w); err != nil {
 		return nil, fmt.Errorf("agent: hand on: %w", err)
@@ -195,6 +196,7 @@ func (rt *Runtime) Revoke(ctx context.Context, id, by, why string) error {
 	if st := rt.sessionStates.get(id); st != nil {
 		st.grant.Revoke(wordsOf(body)) // first: the revocation must apply even if the journal fails
 	}
+	//mutant:barrier
 	w := revert.Write{Records: []revert.CallRecord{{Body: body}}, Durable: true}
 	return revert.NewRecorder(rt.journal, rt.services.Host, session).Write(ctx, w)
 }

@@ -96,6 +96,7 @@ func (o *origins) note(call string, body record.Body) {
 		o.index.Seen([]byte(b.Why), false)
 		o.ended(call)
 	case *record.Verified:
+		//mutant:check
 		if !b.OK { // its result was not returned
 			o.index.Forget(call)
 		}

@@ -39,10 +39,11 @@ type RecordedDecision struct {
 // RecordedDecisions returns the decisions of a session on the journal, in the
 // order in which the session counted the calls. It reads all records of the
 // session into memory. It returns what the engine decided before each call, and
-// not what it decided while calls ran, before commits and about reverts.
+// not what it decided while calls ran and about reverts. RecordedCommits has the
+// decisions about commits.
 func RecordedDecisions(ctx context.Context, j journal.Journal, session string) iter.Seq2[RecordedDecision, error] {
 	return func(yield func(RecordedDecision, error) bool) {
-		r := &replay{id: session, calls: map[string][]positioned{}, txns: map[string]*replayedTxn{}, tools: map[string]perm.ToolFacts{}, lostCalls: map[string]bool{}}
+		r := newReplay(session)
 		if err := r.read(ctx, j); err != nil {
 			yield(RecordedDecision{}, fmt.Errorf("session %s: %w", session, err))
 			return
@@ -76,6 +77,11 @@ type replay struct {
 	erased    []int64 // positions of what was erased or pruned
 	gone      []RecordedDecision
 	lostCalls map[string]bool
+	commits   []recordedCommit
+}
+
+func newReplay(session string) *replay {
+	return &replay{id: session, calls: map[string][]positioned{}, txns: map[string]*replayedTxn{}, tools: map[string]perm.ToolFacts{}, lostCalls: map[string]bool{}}
 }
 
 // positioned is a record with its position.
@@ -162,6 +168,8 @@ func (r *replay) note(rec positioned) error {
 		r.txn(rec.Txn).owner = b.To
 	case *record.Labelled:
 		r.raised = append(r.raised, b)
+	case *record.CommitDecided, *record.Committed:
+		r.commits = append(r.commits, recordedCommit{rec, len(r.raised)})
 	case *record.Held, *record.Dropped, *record.Started, *record.Invalid, *record.Denied, *record.Done, *record.Failed, *record.Unknown, *record.Verified, *record.Erased:
 		r.counting = append(r.counting, rec)
 		r.calls[rec.Call] = append(r.calls[rec.Call], rec)

@@ -186,6 +186,7 @@ func (r Answer) fits(asked *record.Asked) error {
 // answer is not fenced, because the answering process does not own the
 // transaction.
 func (rt *Runtime) answer(ctx context.Context, session string, lines ...revert.CallRecord) error {
+	//mutant:barrier
 	return revert.NewRecorder(rt.journal, rt.services.Host, session).Write(ctx, revert.Write{Records: lines, Durable: true})
 }
 

@@ -63,6 +63,7 @@ func (t *Txn) answerCommit(r record.Record) bool {
 	if !ok || i < 0 {
 		return false
 	}
+	//mutant:check
 	if d := &t.Commits[i]; d.Answered == nil || d.Answered.Approved { // a rejection stays
 		d.Answered = b
 	}
@@ -71,6 +72,7 @@ func (t *Txn) answerCommit(r record.Record) bool {
 
 // checkPermitted refuses a commit that the newest decision does not permit.
 func (t *Txn) checkPermitted(r record.Record) error {
+	//mutant:check
 	if d := t.lastCommit().Decided; d != nil && !d.Permits() {
 		return fmt.Errorf("%s of transaction %s, whose commit was not permitted", r.Kind, t.ID)
 	}

@@ -47,7 +47,8 @@ func Example() {
 		}
 	}
 	stricter := load("allow contains \"all\"\n\ndeny contains \"twice is enough\" if input.session.tools.greet.run >= 2\n")
-	report, err := replay.Run(ctx, agent.RecordedDecisions(ctx, j, s.ID()), replay.Options{New: stricter})
+	o := replay.Options{New: stricter}
+	report, err := replay.Run(ctx, replay.Decisions(ctx, j, s.ID(), o), o)
 	if err != nil {
 		panic(err)
 	}

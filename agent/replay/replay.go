@@ -11,6 +11,7 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Options configure Run.
@@ -48,6 +49,33 @@ func Run(ctx context.Context, decisions iter.Seq2[agent.RecordedDecision, error]
 	return b.report(), nil
 }
 
+// Decisions returns the decisions of a session, and those about its commits that
+// the options need, in their order.
+func Decisions(ctx context.Context, j journal.Journal, session string, o Options) iter.Seq2[agent.RecordedDecision, error] {
+	return func(yield func(agent.RecordedDecision, error) bool) {
+		commits, err := agent.RecordedCommits(ctx, j, session, o.New.DecidesCommits() || o.Old.DecidesCommits())
+		if err != nil {
+			yield(agent.RecordedDecision{}, err)
+			return
+		}
+		for d, err := range agent.RecordedDecisions(ctx, j, session) {
+			for ; len(commits) > 0 && commits[0].Pos < d.Pos; commits = commits[1:] {
+				if !yield(commits[0], nil) {
+					return
+				}
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+		for _, d := range commits {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
 // verdict is what a policy decides about a call as a whole.
 type verdict struct {
 	effect  perm.Effect
@@ -70,12 +98,12 @@ func (b *builder) add(ctx context.Context, d agent.RecordedDecision) error {
 	}
 	after, err := decide(ctx, b.o.New, b.labelled(d))
 	if err != nil {
-		return fmt.Errorf("replay: call %s: %w", d.Call, err)
+		return fmt.Errorf("replay: %s: %w", idOf(d), err)
 	}
 	before := recorded(d)
 	if b.o.Old != nil {
 		if before, err = decide(ctx, b.o.Old, d); err != nil {
-			return fmt.Errorf("replay: call %s: %w", d.Call, err)
+			return fmt.Errorf("replay: %s: %w", idOf(d), err)
 		}
 	}
 	if unknown := cmp.Or(after.unknown, before.unknown); unknown != "" {
@@ -97,7 +125,7 @@ func (b *builder) undecidable(d agent.RecordedDecision) string {
 	for _, e := range []*rego.Engine{b.o.New, b.o.Old} {
 		for _, field := range d.Unknown {
 			if e.ReadsInput(field) {
-				return "the policy reads input." + field + ", which the journal does not have of this call"
+				return "the policy reads input." + field + ", which the journal does not have of it"
 			}
 		}
 	}
@@ -125,6 +153,9 @@ func askedByRuntime(d agent.RecordedDecision) bool {
 // runtime would.
 func decide(ctx context.Context, e *rego.Engine, d agent.RecordedDecision) (v verdict, err error) {
 	for i, req := range d.Requests {
+		if req.Purpose == perm.PurposeCommit && !e.DecidesCommits() {
+			return verdict{effect: perm.Allow}, nil
+		}
 		got, err := e.Decide(ctx, req)
 		if err != nil {
 			return verdict{}, fmt.Errorf("the policy cannot decide: %w", err)
@@ -150,7 +181,7 @@ func decide(ctx context.Context, e *rego.Engine, d agent.RecordedDecision) (v ve
 // held applies the budgets and requirements of a decision, as the runtime does.
 func held(d perm.Decision, req perm.Request, of agent.RecordedDecision) verdict {
 	v, details := verdict{effect: d.Effect(), reasons: d.Reasons()}, d.Details()
-	if v.effect == perm.Deny {
+	if v.effect == perm.Deny || req.Purpose == perm.PurposeCommit {
 		return v
 	}
 	for _, l := range details.Limits {

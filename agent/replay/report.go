@@ -43,13 +43,13 @@ type Prompts struct {
 type Change struct {
 	Before   string        `json:"before"` // effect: deny, ask, hold, allow
 	After    string        `json:"after"`
-	Tool     string        `json:"tool"`
-	Action   string        `json:"action"`
+	Tool     string        `json:"tool"`     // of a commit: empty
+	Action   string        `json:"action"`   // or commit
 	Resource string        `json:"resource"` // pattern that covers the resources of the group
 	Was      []perm.Reason `json:"was"`      // reasons before
 	Is       []perm.Reason `json:"is"`       // reasons after
 	Count    int           `json:"count"`
-	Calls    []string      `json:"calls"` // examples
+	Calls    []string      `json:"calls"` // examples; of a commit, transactions
 	// Partial is set if the call was denied at one access, so that the journal
 	// does not have its other accesses. The new policy can still deny them.
 	Partial bool `json:"partial,omitempty"`
@@ -123,7 +123,7 @@ func (b *builder) cannot(d agent.RecordedDecision, why string) {
 		b.unknown[why] = u
 	}
 	u.Count++
-	u.Calls = example(u.Calls, d.Call, b.o.Examples)
+	u.Calls = example(u.Calls, idOf(d), b.o.Examples)
 }
 
 func example(calls []string, call string, most int) []string {
@@ -132,6 +132,10 @@ func example(calls []string, call string, most int) []string {
 	}
 	return calls
 }
+
+// idOf returns the ID of the call that was decided, or of the transaction whose
+// commit was.
+func idOf(d agent.RecordedDecision) string { return cmp.Or(d.Call, d.Txn) }
 
 // compare notes one decision that was decided again.
 func (b *builder) compare(d agent.RecordedDecision, before, after verdict) {
@@ -143,10 +147,10 @@ func (b *builder) compare(d agent.RecordedDecision, before, after verdict) {
 		b.labels = append(b.labels, after.labels...)
 	}
 	if before.effect == perm.Ask {
-		b.prompt(&b.r.Prompts.Before, d.Call)
+		b.prompt(&b.r.Prompts.Before, idOf(d))
 	}
 	if after.effect == perm.Ask {
-		b.prompt(&b.r.Prompts.After, "after "+d.Call)
+		b.prompt(&b.r.Prompts.After, "after "+idOf(d))
 	}
 	if before.effect == after.effect {
 		b.r.Same++
@@ -162,6 +166,9 @@ func (b *builder) compare(d agent.RecordedDecision, before, after verdict) {
 		Before: before.effect.String(), After: after.effect.String(), Tool: d.Requests[0].Tool.Name, Action: string(access.Action), Resource: pattern(access.Resource),
 		Was: before.reasons, Is: after.reasons, Partial: d.Stage == "policy",
 	}
+	if d.Call == "" {
+		c.Action, c.Resource = string(perm.PurposeCommit), ""
+	}
 	key := c.key()
 	group := b.changes[key]
 	if group == nil {
@@ -169,7 +176,7 @@ func (b *builder) compare(d agent.RecordedDecision, before, after verdict) {
 		b.changes[key] = group
 	}
 	group.Count++
-	group.Calls = example(group.Calls, d.Call, b.o.Examples)
+	group.Calls = example(group.Calls, idOf(d), b.o.Examples)
 	group.Partial = group.Partial || c.Partial
 }
 
@@ -216,7 +223,7 @@ func (b *builder) report() *Report {
 		r.Undecidable = append(r.Undecidable, *b.unknown[why])
 	}
 	for _, rule := range b.o.New.Rules() {
-		if b.decided > 0 && !b.used[rule.At] && slices.Contains([]string{"deny", "ask", "hold", "allow", "limit"}, rule.Set) {
+		if b.decided > 0 && !b.used[rule.At] && slices.Contains([]string{"deny", "ask", "hold", "allow", "limit", "ask_commit", "deny_commit"}, rule.Set) {
 			r.Unused = append(r.Unused, rule)
 		}
 	}

@@ -211,10 +211,12 @@ func (x *Index) SeenExcept(text string, values []string) {
 // noted before.
 func (x *Index) Returned(call string, values []string) {
 	own := x.calls[call]
+	//mutant:check
 	if own == nil || own.unknown || x.written.unknown {
 		return
 	}
 	for _, v := range values {
+		//mutant:check
 		if x.chosen(v, own) {
 			continue
 		}
@@ -228,6 +230,7 @@ func (x *Index) chosen(v string, own *written) bool {
 	if x.known(v, false).Known() {
 		return false
 	}
+	//mutant:check
 	if own.has(v) || x.written.has(v) {
 		return true
 	}

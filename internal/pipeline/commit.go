@@ -47,6 +47,7 @@ func (l *Pipeline) DecideCommit(ctx context.Context, t *revert.Txn, preview func
 	if err != nil {
 		return nil, err
 	}
+	//mutant:check
 	if no := rejection(t, body.Digest); no != nil {
 		body.Effect, body.Answer = perm.Ask.String(), no
 		return body, nil
@@ -101,9 +102,11 @@ func (l *Pipeline) stillAsks(t *revert.Txn, d perm.Decision, body *record.Commit
 		if was == nil || !was.Waits() {
 			continue
 		}
+		//mutant:check
 		if revisionOf(was) != d.Revision() {
 			return d, fmt.Errorf("%w: a person must answer what that policy asked, or the transaction is committed with that policy; %s", errAnotherPolicy, CommitReasons(was))
 		}
+		//mutant:check
 		if was.Digest == body.Digest || asked.Answered != nil && !asked.Answered.Approved {
 			body.Effect, body.Decision = was.Effect, was.Decision
 			details := perm.Details{Revision: d.Revision()}
@@ -171,7 +174,13 @@ const maxEffects = 256
 // commitRequest builds the policy's input for a commit.
 func (l *Pipeline) commitRequest(t *revert.Txn, effects []revert.NetEffect) perm.Request {
 	a := admitted{counted: l.p.Facts.Session(), seen: l.now()}
-	txn := a.seen.txn
+	txn := CommitFacts(t, effects, a.seen.txn)
+	return perm.Request{Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: txn, Purpose: perm.PurposeCommit, Time: a.seen.time}
+}
+
+// CommitFacts adds to the facts of a transaction what a policy sees of its
+// commit.
+func CommitFacts(t *revert.Txn, effects []revert.NetEffect, txn perm.TxnFacts) perm.TxnFacts {
 	txn.Totals = totalsOf(t, len(effects))
 	txn.EffectsCut = len(effects) > maxEffects
 	txn.Effects = make([]perm.EffectFacts, 0, min(len(effects), maxEffects))
@@ -180,7 +189,7 @@ func (l *Pipeline) commitRequest(t *revert.Txn, effects []revert.NetEffect) perm
 			Kind: e.Kind, Resource: changedResource(e.Resource), Class: string(e.Class), Coverage: string(e.Coverage), Tool: e.Tool, Call: e.Call, Unknown: e.Unknown,
 		})
 	}
-	return perm.Request{Principal: l.p.Principal.Clone(), Session: l.session(a), Txn: txn, Purpose: perm.PurposeCommit, Time: a.seen.time}
+	return txn
 }
 
 func totalsOf(t *revert.Txn, effects int) *perm.EffectTotals {

@@ -15,7 +15,7 @@ import (
 func Folders() []string {
 	return []string{
 		"ctxperm", "ctxperm/database", "ctxperm/database/internal/engine", "ctxperm/database/postgres", "ctxperm/database/sqlite",
-		"ctxperm/files", "ctxperm/process", "internal/callstate", "internal/pipeline", "internal/toolstate", "perm/rego", "revert", "revert/journal", "revert/record", "revert/sqlite", "tool",
+		"agent", "ctxperm/files", "ctxperm/process", "internal/callstate", "internal/origin", "internal/pipeline", "internal/toolstate", "perm/rego", "revert", "revert/journal", "revert/record", "revert/sqlite", "tool",
 	}
 }
 

@@ -31,12 +31,12 @@ type backtestFlags struct {
 func backtestCommand(a *cli.App) *cobra.Command {
 	var f backtestFlags
 	cmd := &cobra.Command{
-		Use: "backtest --policy PATH", Short: "Decide recorded calls again under another policy",
+		Use: "backtest --policy PATH", Short: "Decide recorded calls and commits again under another policy",
 		Long: "Decides each recorded call again, with the input, the time and the counts that the policy saw, and reports the decisions\n" +
 			"that change, grouped by rule, tool and resource. It compares the new policy with the recorded decisions, or, with\n" +
 			"--against, with another policy. It changes nothing.\n\n" +
-			"It repeats the decisions before calls. It does not repeat decisions about accesses of a running call, commits and\n" +
-			"reverts. If a policy reads what the journal does not have, such as a redacted argument, the report says so.\n\n" +
+			"It repeats the decisions before calls and about commits, also about commits that no policy decided. It does not repeat\n" +
+			"decisions about accesses of a running call and about reverts. If a policy reads what the journal does not have, such as a redacted argument, the report says so.\n\n" +
 			"Exit codes: 0 done; 3 --fail-on found such a change; 7 it found none, and some decisions cannot be decided again; 2 usage.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBacktest(cmd.Context(), a, &f) },
@@ -86,7 +86,7 @@ func runBacktest(ctx context.Context, a *cli.App, f *backtestFlags) (err error) 
 	if f.since > 0 {
 		since = a.Host.Now().Add(-f.since)
 	}
-	r, err := replay.Run(ctx, recordedDecisions(ctx, a, j, since), o)
+	r, err := replay.Run(ctx, recordedDecisions(ctx, a, j, since, decisionsFor(ctx, j, o)), o)
 	if err != nil {
 		return err
 	}
@@ -117,16 +117,23 @@ func (f *backtestFlags) fails(r *replay.Report) bool {
 	}
 }
 
+// decisionsFor returns the decisions of a session that a replay needs.
+func decisionsFor(ctx context.Context, j journal.Journal, o replay.Options) func(string) iter.Seq2[agent.RecordedDecision, error] {
+	return func(session string) iter.Seq2[agent.RecordedDecision, error] {
+		return replay.Decisions(ctx, j, session, o)
+	}
+}
+
 // recordedDecisions returns the decisions of all sessions of a journal since a
 // time, session by session.
-func recordedDecisions(ctx context.Context, a *cli.App, j journal.Journal, since time.Time) iter.Seq2[agent.RecordedDecision, error] {
+func recordedDecisions(ctx context.Context, a *cli.App, j journal.Journal, since time.Time, of func(session string) iter.Seq2[agent.RecordedDecision, error]) iter.Seq2[agent.RecordedDecision, error] {
 	return func(yield func(agent.RecordedDecision, error) bool) {
 		for e, err := range j.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindSession}}) {
 			if err != nil {
 				yield(agent.RecordedDecision{}, err)
 				return
 			}
-			for d, err := range agent.RecordedDecisions(ctx, j, e.Header.Session) {
+			for d, err := range of(e.Header.Session) {
 				if err == nil && d.At.Before(since) {
 					continue
 				}

@@ -23,13 +23,17 @@ func writeBacktest(p cli.Style, w io.Writer, r *replay.Report) {
 		if !c.Loosens() {
 			change = p.Good(c.Before + " → " + c.After)
 		}
-		_, _ = fmt.Fprintf(w, "\n%s  %s: %s, %s %s\n", change, cli.Count(c.Count, "time"), cli.Printable(c.Tool), c.Action, cli.Printable(c.Resource))
+		what, examples := cli.Printable(c.Tool)+", "+c.Action+" "+cli.Printable(c.Resource), "calls"
+		if c.Tool == "" {
+			what, examples = "the commit of a transaction", "of"
+		}
+		_, _ = fmt.Fprintf(w, "\n%s  %s: %s\n", change, cli.Count(c.Count, "time"), what)
 		writeReasons(w, "before", c.Was)
 		writeReasons(w, "after", c.Is)
 		if c.Partial {
 			_, _ = fmt.Fprintf(w, "  %-8s these calls were denied at one access; the journal does not have their others\n", "note")
 		}
-		_, _ = fmt.Fprintf(w, "  %-8s %s\n", "calls", strings.Join(c.Calls, " "))
+		_, _ = fmt.Fprintf(w, "  %-8s %s\n", examples, strings.Join(c.Calls, " "))
 	}
 	if len(r.Unused) > 0 {
 		_, _ = fmt.Fprintf(w, "\nrules that decided nothing:\n")
@@ -40,9 +44,9 @@ func writeBacktest(p cli.Style, w io.Writer, r *replay.Report) {
 	if r.NotByPolicy > 0 {
 		_, _ = fmt.Fprintf(w, "\nnot decided by a policy: %s (grants and filters refused them)\n", cli.Count(r.NotByPolicy, "call"))
 	}
-	_, _ = fmt.Fprintln(w, "\nNot decided again: what running calls requested or changed, commits and reverts.")
+	_, _ = fmt.Fprintln(w, "\nNot decided again: what running calls requested or changed, and reverts.")
 	for _, u := range r.Undecidable {
-		_, _ = fmt.Fprintf(w, "\n%s %s: %s\n  %-8s %s\n", p.Bad("cannot be decided again:"), cli.Count(u.Count, "call"), cli.Printable(u.Why), "calls", strings.Join(u.Calls, " "))
+		_, _ = fmt.Fprintf(w, "\n%s %s: %s\n  %-8s %s\n", p.Bad("cannot be decided again:"), cli.Count(u.Count, "decision"), cli.Printable(u.Why), "of", strings.Join(u.Calls, " "))
 	}
 }
 

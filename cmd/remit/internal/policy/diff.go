@@ -115,5 +115,6 @@ func (f *diffFlags) compareRecorded(ctx context.Context, a *cli.App, old, change
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	return replay.Run(ctx, recordedDecisions(ctx, a, j, time.Time{}), replay.Options{Old: old, New: changed})
+	o := replay.Options{Old: old, New: changed}
+	return replay.Run(ctx, recordedDecisions(ctx, a, j, time.Time{}, decisionsFor(ctx, j, o)), o)
 }

@@ -149,8 +149,11 @@ func (f *learnFlags) decisions(ctx context.Context, a *cli.App, j journal.Journa
 	if f.since > 0 {
 		since = a.Host.Now().Add(-f.since)
 	}
+	calls := func(session string) iter.Seq2[agent.RecordedDecision, error] {
+		return agent.RecordedDecisions(ctx, j, session)
+	}
 	return func(yield func(agent.RecordedDecision, error) bool) {
-		for d, err := range recordedDecisions(ctx, a, j, since) {
+		for d, err := range recordedDecisions(ctx, a, j, since, calls) {
 			if err == nil && len(f.sessions) > 0 && !slices.Contains(f.sessions, d.Session) {
 				continue
 			}
