@@ -11,9 +11,11 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/pastcall"
 	"github.com/remit-dev/remit/internal/pipeline"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 	"github.com/remit-dev/remit/verify"
@@ -40,6 +42,8 @@ type sessionCounters struct {
 	labels   []string          // sorted
 	requires []string          // requirements of each call, raised by results; sorted
 
+	past *pastCalls // every ended call, for the helpers of policies
+
 	declared *tool.Registry // registry whose counters are already in the tools
 	events   *events        // nil: no decision reads the counts
 }
@@ -61,6 +65,10 @@ type reservedCall struct {
 	before   []int                  // earlier numbers
 	counts   map[string]json.Number // sums as the call gave them
 	recorded bool                   // the journal has a decision about it
+
+	class     string          // effect class; empty: no record of the call says it
+	resources []string        // of the accesses that the policy decided; nil: as class
+	args      json.RawMessage // shape of the recorded arguments; nil: as class
 }
 
 // endedCall is a call that has ended.
@@ -85,7 +93,7 @@ func order(a, b endedCall) int {
 
 // newSessionCounters returns empty counters that follow the tools of registry.
 func newSessionCounters(now func() time.Time, registry func() *tool.Registry) *sessionCounters {
-	return &sessionCounters{now: now, registry: registry, tools: btree.NewMap[string, *toolCounters](treeDegree), calls: map[string]*reservedCall{}, shown: []perm.RecentCall{}}
+	return &sessionCounters{now: now, registry: registry, tools: btree.NewMap[string, *toolCounters](treeDegree), calls: map[string]*reservedCall{}, shown: []perm.RecentCall{}, past: &pastCalls{}}
 }
 
 // declare adds the counters that tools declare, so that a policy finds a zero
@@ -175,6 +183,7 @@ func (t *sessionCounters) held(id string, now time.Time) perm.SessionFacts {
 	return perm.SessionFacts{
 		ID: id, Labels: append([]string{}, t.labels...), Requires: slices.Clone(t.requires),
 		Tools: perm.CountsFrom(countersAt{tools: t.tools.Copy(), now: now}), Recent: t.shown[:len(t.shown):len(t.shown)],
+		Past: t.past.snapshot(),
 	}
 }
 
@@ -267,10 +276,13 @@ func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 			t.calls[call] = c
 		}
 		c.start = at
+		c.describe(b.Class, b.Access, b.Input)
 	case *record.Invalid: // a tool name that a model invented is not counted
-		t.refused(call, b.Tool, tool.StatusInvalid, at)
+		t.refused(call, b.Tool, tool.StatusInvalid, at, nil)
 	case *record.Denied:
-		t.refused(call, b.Tool, tool.Status(b.Status()), at)
+		t.refused(call, b.Tool, tool.Status(b.Status()), at, func(c *reservedCall) {
+			c.describe(b.Class, append([]record.Access{b.Access}, b.Others...), b.Input)
+		})
 	case *record.Done:
 		c.end(tool.StatusDone, at, true)
 	case *record.Failed:
@@ -286,10 +298,10 @@ func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 		case "": // a revert, or a call that never ended
 			return
 		case tool.StatusInvalid, tool.StatusDenied:
-			t.refused(call, b.Tool, s, b.Ended)
+			t.refused(call, b.Tool, s, b.Ended, nil)
 			return
 		default:
-			c = &reservedCall{tool: b.Tool.Name, sums: amounts(b.Counts)}
+			c = &reservedCall{tool: b.Tool.Name, sums: amounts(b.Counts), class: string(b.Class)}
 			t.calls[call] = c
 			c.end(s, b.Ended, b.Spent)
 		}
@@ -306,6 +318,17 @@ func (t *sessionCounters) record(call string, at time.Time, body record.Body) {
 	}
 }
 
+// describe notes what the record of a decision says about a call.
+func (c *reservedCall) describe(class effect.Class, accesses []record.Access, input json.RawMessage) {
+	c.args = pastcall.Shape(input)
+	c.class, c.resources = string(class.OrPivot()), make([]string, 0, len(accesses))
+	for _, a := range accesses {
+		if a.Resource != "" && !slices.Contains(c.resources, a.Resource) {
+			c.resources = append(c.resources, a.Resource)
+		}
+	}
+}
+
 func (c *reservedCall) end(s tool.Status, at time.Time, spent bool) {
 	if c != nil { // otherwise it was counted before, as unknown
 		c.status, c.at, c.spent = s, at, spent
@@ -313,7 +336,8 @@ func (c *reservedCall) end(s tool.Status, at time.Time, spent bool) {
 }
 
 // refused counts a call whose code did not run.
-func (t *sessionCounters) refused(call string, ref record.ToolRef, s tool.Status, at time.Time) {
+// describe adds what its record says; nil: nothing.
+func (t *sessionCounters) refused(call string, ref record.ToolRef, s tool.Status, at time.Time, describe func(*reservedCall)) {
 	if ref.Digest == "" {
 		return
 	}
@@ -321,6 +345,9 @@ func (t *sessionCounters) refused(call string, ref record.ToolRef, s tool.Status
 	if !ok {
 		c = &reservedCall{tool: ref.Name}
 		t.calls[call] = c
+	}
+	if describe != nil {
+		describe(c)
 	}
 	c.end(s, at, false)
 	if !c.flying {
@@ -360,6 +387,7 @@ func (t *sessionCounters) commit(call string) {
 	t.events.ended(call, c)
 	t.drop(call)
 	t.show(h)
+	t.past.add(h, c)
 }
 
 // show adds an ended call to the recent ones. Usually it is the newest: then it

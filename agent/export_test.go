@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/remit-dev/remit/history"
 	"github.com/remit-dev/remit/internal/host/hosttest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
@@ -21,6 +22,7 @@ func FactsAt(s *Session, now time.Time) perm.SessionFacts {
 	defer s.state.counters.mu.Unlock()
 	f := s.state.counters.held(s.id, now)
 	f.Tools = perm.NewCountsByTool(maps.Collect(f.Tools.All())) // plain, for comparisons
+	f.Past = nil                                                // has an index, which the reads of others make
 	return f
 }
 
@@ -95,3 +97,14 @@ func CommitsAsIfUnasked(ctx context.Context, j journal.Journal, session string) 
 	r.commits = slices.DeleteFunc(r.commits, func(c recordedCommit) bool { return c.Kind == record.KindCommitDecided })
 	return r.commitDecisions(ctx, j, true)
 }
+
+// Past is the index of a session's calls, without a session.
+type Past struct{ calls pastCalls }
+
+// Add counts an ended call.
+func (p *Past) Add(call string, c history.Call) {
+	p.calls.add(endedCall{at: c.At, call: call, tool: c.Tool, status: tool.Status(c.Outcome)}, &reservedCall{class: c.Effect, resources: c.Resources, args: c.Args})
+}
+
+// History returns what a policy sees now.
+func (p *Past) History() history.Source { return p.calls.snapshot() }

@@ -273,7 +273,7 @@ func (e *epoch) decide(r *replay, yield func(RecordedDecision, error) bool) bool
 		default:
 			d, err := r.decision(counters, *ev.decision, &now)
 			if !complete {
-				d.Unknown = append(d.Unknown, "session.tools", "session.recent")
+				d.Unknown = append(d.Unknown, "session.tools", "session.recent", "session.history")
 			}
 			if !yield(d, err) || err != nil {
 				return false

@@ -30,7 +30,7 @@ func (r *replay) commitDecisions(ctx context.Context, j journal.Journal, unasked
 	decided := map[string]bool{}
 	var all []RecordedDecision
 	for _, c := range r.commits {
-		d := RecordedDecision{Session: r.id, Txn: c.Txn, Pos: c.pos, At: c.At, Unknown: []string{"session.tools", "session.recent"}}
+		d := RecordedDecision{Session: r.id, Txn: c.Txn, Pos: c.pos, At: c.At, Unknown: []string{"session.tools", "session.recent", "session.history"}}
 		var err error
 		switch b := c.Body.(type) {
 		case *record.CommitDecided:

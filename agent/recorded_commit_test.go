@@ -75,10 +75,10 @@ func TestRecordedCommitsAreThose(t *testing.T) {
 				require.Less(t, at, len(got))
 				d := got[at]
 				at++
-				require.Equal(t, []string{"session.tools", "session.recent"}, d.Unknown)
+				require.Equal(t, []string{"session.tools", "session.recent", "session.history"}, d.Unknown)
 				require.Equal(t, "allow", d.Decision.Effect)
 				have := d.Requests[0]
-				want.Session.Tools, want.Session.Recent, want.Time = have.Session.Tools, have.Session.Recent, have.Time
+				want.Session.Tools, want.Session.Recent, want.Session.Past, want.Time = have.Session.Tools, have.Session.Recent, nil, have.Time
 				require.Equal(t, want.Txn, have.Txn, "seed %d", seed)
 				require.Equal(t, asJSON(want), asJSON(have), "seed %d", seed)
 			}

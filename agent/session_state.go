@@ -85,13 +85,15 @@ func (s *sessionStates) keep(id string, st *sessionState) *sessionState {
 	return st
 }
 
-// erased removes what a call returned from the origins of values.
+// erased removes what a call returned from the origins of values, and what it
+// did from the earlier calls of its session.
 func (s *sessionStates) erased(call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.of {
 		if st := p.Value(); st != nil {
 			st.origins.written([]revert.CallRecord{{Call: call, Body: &record.Erased{}}})
+			st.counters.past.erase(call)
 		}
 	}
 }

@@ -213,7 +213,7 @@ func (c *agreement) object(path string, t reflect.Type, node map[string]any) {
 	required, _ := node["required"].([]any)
 	seen := map[string]bool{}
 	for _, f := range reflect.VisibleFields(t) {
-		if f.Anonymous {
+		if f.Anonymous || f.Tag.Get("json") == "-" { // no part of the document
 			continue
 		}
 		c.fields++

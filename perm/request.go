@@ -3,6 +3,8 @@ package perm
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/remit-dev/remit/history"
 )
 
 // Purpose is the reason for a policy decision.
@@ -49,6 +51,12 @@ type SessionFacts struct {
 	// Data is a JSON object with facts about the task of the session. The host
 	// program vouches for it, and it never changes. Nil: none.
 	Data json.RawMessage `json:"data,omitempty"`
+	// History lists the calls that ended, by their ends. Only tests and
+	// evaluations of a policy have it. A runtime has too many calls for a list.
+	History []history.Call `json:"history,omitzero"`
+	// Past answers what happened in the session before the decision. Nil:
+	// History answers; without it, rules that ask are errors.
+	Past history.Source `json:"-"`
 }
 
 // ClientFacts describes the client that sees a session's tools and results. The

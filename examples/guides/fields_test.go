@@ -55,6 +55,7 @@ var fieldValues = map[string]string{
 	"session.client.confidence":       client(`"confidence":100`),
 	"session.client.selected":         client(`"selected":["file_read"]`),
 	"session.client.off":              client(`"off":["file_write"]`),
+	"session.history":                 `{"tool":{"name":"deploy"},"session":{"history":[{"tool":"run_tests","outcome":"done","resources":[]},{"tool":"file_write","outcome":"done","resources":[]}]}}`,
 	"session.data":                    `{"session":{"data":{"freeze":"yes"}}}`,
 
 	"txn.id":    `{"txn":{"id":"t_frozen"}}`,
@@ -215,8 +216,11 @@ var ruleName = regexp.MustCompile(`(?m)^(deny|ensure|hide|ask_commit|deny_commit
 func TestPolicyFields(t *testing.T) {
 	p := newPlace(t)
 	modules, rules := map[string]string{"otherwise.rego": "package remit\n\nallow contains \"otherwise\"\n"}, map[string]string{}
-	for n := range 10 {
+	for n := range 11 {
 		file, text := fmt.Sprintf("fields%d.rego", n), take(t, "reference/policy.md", "rego", n)
+		if strings.HasPrefix(text, "package remit_test") {
+			file = "fields_test.rego"
+		}
 		modules[file] = text
 		for _, m := range ruleName.FindAllStringSubmatch(text, -1) {
 			rules[m[2]] = file
@@ -232,6 +236,10 @@ func TestPolicyFields(t *testing.T) {
 
 	engine, err := rego.New(rego.Options{Modules: modules})
 	require.NoError(t, err)
+	tested, err := engine.Test(t.Context())
+	require.NoError(t, err)
+	require.Len(t, tested.Results, 1)
+	require.Empty(t, tested.Failed())
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		doc := document(t, fieldValues[name])
 		var request perm.Request
@@ -283,8 +291,8 @@ func reads(rule, field string) bool {
 	if strings.HasPrefix(field, "changes.resource.") {
 		return rule == "changes.resource"
 	}
-	// One rule reads all members of a value, of an identifier, of an effect, of the totals.
-	for _, whole := range []string{"call.values.identifiers", "call.values", "txn.effects", "txn.totals"} {
+	// One rule reads all members of a value, of an identifier, of an effect, of the totals, of an earlier call.
+	for _, whole := range []string{"call.values.identifiers", "call.values", "txn.effects", "txn.totals", "session.history"} {
 		if strings.HasPrefix(field, whole+".") {
 			return rule == whole
 		}

@@ -51,6 +51,7 @@ var layers = [][]string{
 	{"verify"},
 	{"perm/rego/..."},
 	{"perm/rego"},
+	{"internal/pastcall"},
 	{"perm"},
 	{"internal/proof/simjournal", "revert/..."},
 	{"revert"},
@@ -58,7 +59,7 @@ var layers = [][]string{
 	{"revert/record"},
 	{"revert/effect"},
 	{"policies"},
-	{"provenance"},
+	{"history", "provenance"},
 	{"internal/..."},
 }
 

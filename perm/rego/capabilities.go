@@ -17,6 +17,9 @@ func capabilities() *ast.Capabilities {
 			kept = append(kept, b)
 		}
 	}
+	for _, b := range pastBuiltins() {
+		kept = append(kept, b.Decl)
+	}
 	caps.Builtins = kept
 	caps.AllowNet = []string{} // also prevents fetching schemas
 	return caps

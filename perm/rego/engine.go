@@ -253,7 +253,7 @@ func (e *Engine) answers(ctx context.Context, q query, s *decisionState) (setEle
 	if err != nil {
 		return nil, err
 	}
-	others, err := e.evaluate(ctx, rules, body, input, nil)
+	others, err := e.evaluate(withHistory(ctx, &s.request.Session), rules, body, input, nil)
 	if err != nil || !sure {
 		return others, err
 	}

@@ -132,6 +132,7 @@ func (r *ruleset) topdown(ctx context.Context, body ast.Body, input *ast.Term, h
 		WithCancel(halt).
 		WithIndexing(false).
 		WithStrictBuiltinErrors(true).
+		WithBuiltins(pastFunctions()).
 		WithMetrics(metrics.NoOp()).
 		WithTime(time.Unix(0, 0)) // fixed, so that OPA reads no clock
 	if follow != nil {
@@ -217,6 +218,9 @@ func failed(err error) error {
 	var e *topdown.Error
 	if !errors.As(err, &e) {
 		return fmt.Errorf("%w: it stopped", ErrEvaluation)
+	}
+	if name, why, found := strings.Cut(e.Message, ": "); found && e.Location != nil && pastFunctions()[name] != nil { // it repeats no operand
+		return fmt.Errorf("%w: %s: %s", ErrEvaluation, at(e.Location), why)
 	}
 	what := "rules contradict each other or cannot be evaluated (" + e.Code + ")"
 	if name, _, found := strings.Cut(e.Message, ":"); found && ast.BuiltinMap[name] != nil {

@@ -67,7 +67,7 @@ func (e *Engine) explain(ctx context.Context, r perm.Request) (Explanation, erro
 		return Explanation{}, err
 	}
 	t := &tracer{numbers: e.plain.numbers, queries: map[uint64]int{}, entered: map[int]bool{}, stopped: map[int]*ast.Location{}}
-	got, err := e.evaluate(ctx, e.plain, e.plain.query(r.Purpose).body, input, t)
+	got, err := e.evaluate(withHistory(ctx, &r.Session), e.plain, e.plain.query(r.Purpose).body, input, t)
 	if err != nil {
 		return Explanation{}, err
 	}

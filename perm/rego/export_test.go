@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/tester"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/perm"
@@ -22,6 +23,9 @@ func Document(r perm.Request) (ast.Value, error) {
 	}
 	return term.Value, nil
 }
+
+// PastBuiltins exports the built-ins about earlier calls to tests.
+func PastBuiltins() []*tester.Builtin { return pastTestBuiltins() }
 
 // SetNames exports the names of the sets to tests.
 func SetNames() []string { return setNames() }

@@ -23,6 +23,7 @@ type fieldCheck struct {
 	// libArgs are the formats of arguments of the library.
 	libArgs []libArg
 	lib     bool // the policy uses the library of remit, not one of its own
+	isLib   bool // the current module is a library, of remit or of a policy
 }
 
 // checkFields checks every rule. It returns the references that it cannot
@@ -35,7 +36,7 @@ func (m *modules) checkFields(c *ast.Compiler) ([]UncheckedRef, error) {
 	f := &fieldCheck{forms: forms(), libArgs: libArgs(), lib: m.hasLib()}
 	for _, name := range m.names {
 		mod := c.Modules[name]
-		f.scope = newScope(c, mod, input)
+		f.scope, f.isLib = newScope(c, mod, input), mod.Package.Path.Equal(libRef)
 		for _, rule := range mod.Rules {
 			f.set = setOf(mod, rule)
 			f.rule(rule)
@@ -90,6 +91,7 @@ func (f *fieldCheck) ref(ref ast.Ref, loc *ast.Location) {
 		f.note(loc, "%s: fields of a function's parameter are not checked", f.spell(ref))
 		return
 	}
+	f.pastRead(ref, loc)
 	f.path(f.shapeOf(ref[0]), ref[1:], ref, loc)
 }
 

@@ -50,6 +50,7 @@ func contextParts() []inputField {
 			func(r *perm.Request) bool { return r.Session.Client != nil }),
 		optional(raw("session.data", func(r *perm.Request) json.RawMessage { return r.Session.Data }),
 			func(r *perm.Request) bool { return len(r.Session.Data) > 0 }),
+		{path: "session.history", term: (*document).history},
 		text("txn.id", func(r *perm.Request) string { return r.Txn.ID }),
 		passing(number("txn.calls", func(r *perm.Request) int { return r.Txn.Calls })),
 		number("txn.depth", func(r *perm.Request) int { return r.Txn.Depth }),

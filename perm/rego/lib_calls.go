@@ -50,6 +50,7 @@ func (f *fieldCheck) libCall(e *ast.Expr, loc *ast.Location) {
 			}
 		}
 	}
+	f.pastCall(function, ops, loc)
 	if function != "hours" || len(ops) < 3 {
 		return
 	}

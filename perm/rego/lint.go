@@ -2,6 +2,7 @@ package rego
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ type lint struct {
 	whole   *ast.Compiler
 	input   *shape
 	rules   []setRule // rules of the sets
+	used    ruleRefs
 	found   problems
 }
 
@@ -45,7 +47,7 @@ func (e *Engine) lint() (*lint, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lint{modules: e.modules, whole: c, input: input, scope: newScope(c, nil, input)}
+	l := &lint{modules: e.modules, whole: c, input: input, scope: newScope(c, nil, input), used: usedNames(c)}
 	for _, name := range e.modules.names {
 		l.module(name)
 		for _, rule := range c.Modules[name].Rules {
@@ -74,7 +76,9 @@ func (l *lint) all() {
 	for _, r := range l.rules {
 		if !r.pack {
 			l.fires(r)
-			l.overruled(r)
+			if !l.overruled(r) {
+				l.shadowed(r)
+			}
 			l.misused(r)
 		}
 	}
@@ -146,21 +150,22 @@ func (l *lint) excludes(r setRule, a, b fact) {
 }
 
 // overruled warns of a rule that never decides, because a denial always holds
-// with it.
-func (l *lint) overruled(r setRule) {
+// with it. It reports whether it did.
+func (l *lint) overruled(r setRule) bool {
 	if r.set == setDeny && r.facts.whole && len(r.facts.list) == 0 && len(r.rule.Head.Key.Vars()) == 0 {
 		l.warn(r.rule.Loc(), "give it a condition, or remove it: what nothing allows is denied anyway", "this rule denies every call, and no rule that allows wins over it")
-		return
+		return true
 	}
 	if r.set != setAllow && r.set != setAsk && r.set != setHold {
-		return
+		return false
 	}
 	for _, d := range l.rules {
 		if d.set == setDeny && len(d.facts.list) > 0 && d.facts.whole && d.facts.never == nil && covers(d.facts, r.facts) {
 			l.warn(r.rule.Loc(), "write the exception into that rule", "this rule of %s decides nothing: wherever it holds, the deny at %s holds too, and deny wins", r.set, at(d.rule.Loc()))
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // covers reports whether the conditions of a hold in every case in which b
@@ -260,7 +265,7 @@ func (l *lint) labels() {
 
 // unused warns of helpers in package remit that no rule and no test uses.
 func (l *lint) unused() {
-	used := usedNames(l.whole)
+	used := ruleRefs{names: maps.Clone(l.used.names), wholes: slices.Clone(l.used.wholes)}
 	for _, mod := range l.modules.tests {
 		ast.WalkRefs(mod, func(ref ast.Ref) bool {
 			if name, ok := ref[0].Value.(ast.Var); ok {

@@ -112,9 +112,9 @@ func (p plainTests) fail(t *testing.T, file, text string) bool {
 		}
 		all[file] = mod
 	}
-	c := ast.NewCompiler().WithDefaultRegoVersion(ast.RegoV1).WithEnablePrintStatements(true)
+	c := ast.NewCompiler().WithDefaultRegoVersion(ast.RegoV1).WithEnablePrintStatements(true).WithCapabilities(rego.Capabilities())
 	results, err := tester.NewRunner().SetCompiler(c).SetModules(all).SetStore(inmem.New()).
-		CapturePrintOutput(true).SetTimeout(time.Minute).RunTests(t.Context(), nil)
+		CapturePrintOutput(true).SetTimeout(time.Minute).AddCustomBuiltins(rego.PastBuiltins()).RunTests(t.Context(), nil)
 	if err != nil {
 		return true
 	}

@@ -61,6 +61,12 @@ func (c *requestCheck) context(r *perm.Request) {
 		}
 		last = recent
 	}
+	for i := range r.Session.History {
+		past := &r.Session.History[i]
+		c.texts(past.Tool, past.Outcome, past.Effect)
+		c.texts(past.Resources...)
+		c.json(past.Args, argumentsNotJSON)
+	}
 	if client := r.Session.Client; client != nil {
 		c.texts(client.Surface, client.Model)
 		c.texts(client.Capabilities...)

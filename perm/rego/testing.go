@@ -117,6 +117,7 @@ func (e *Engine) runTests(ctx context.Context, with func(*tester.Runner) *tester
 		CapturePrintOutput(true).
 		SetTimeout(testTimeout).
 		RaiseBuiltinErrors(true).
+		AddCustomBuiltins(pastTestBuiltins()).
 		RunTests(ctx, nil)
 	if err != nil {
 		var found problems

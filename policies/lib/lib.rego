@@ -89,7 +89,7 @@ source_hosts := {
 role(name) if name in input.principal.roles
 
 # The principal acts for another one.
-delegated if count(input.principal.chain) > 0
+delegated if input.principal.chain[0]
 
 # The session has the label.
 labelled(name) if name in input.session.labels
@@ -121,6 +121,41 @@ recently(tool) if {
 	some call in input.session.recent
 	call.tool == tool
 }
+
+# An earlier call of the session matches the pattern, such as {"tool": "mail_*",
+# "effect": "pivot", "resource": "https://example.com/**", "outcome": "done"}. Each
+# member can be missing. Without outcome, calls match whose code ran, with any
+# outcome: not those that were denied.
+happened(pattern) if remit.past_count(past, pattern, "", now) > 0
+
+# Earlier calls match both patterns, and the last one of a ended before the last
+# one of b.
+before(a, b) if remit.past_before(past, a, b)
+
+# The number of earlier calls that match, in a window: a duration such as "10m"
+# or "24h", a number of calls such as "20", or "" for the whole session.
+count(pattern, window) := remit.past_count(past, pattern, window, now)
+
+# The sum of an argument of these calls, such as "/amount". A missing argument is 0.
+# One that is no number from 0 is an error, so the call is denied.
+sum(pattern, argument, window) := remit.past_sum(past, pattern, argument, window, now, null)
+
+# The sum, with the same argument of the call that is decided.
+sum_with(pattern, argument, window) := remit.past_sum(past, pattern, argument, window, now, own)
+
+own := input.call.args
+
+own := null if not input.call.args
+
+# The list of a test. The runtime has too many calls for one, and answers from
+# its index.
+past := input.session.history
+
+past := null if not input.session.history
+
+now := input.time
+
+now := "" if not input.time
 
 # The hour of the day in a time zone such as "Europe/Berlin" is at least from and
 # before to. A range such as 22 to 6 includes midnight. The zone "Local" depends

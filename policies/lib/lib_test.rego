@@ -99,3 +99,36 @@ test_time if {
 	lib.on("Europe/Berlin", {"Sunday"}) with input as late
 	not lib.on("Local", {"Saturday", "Sunday"}) with input as late
 }
+
+# A test lists the earlier calls of the session, oldest first.
+history := {"time": "2026-01-02T12:00:00Z", "session": {"history": [
+	{"tool": "mail_read", "outcome": "done", "effect": "pure", "resources": ["https://mail.example/a"], "args": {}, "at": "2026-01-02T11:00:00Z"},
+	{"tool": "edit", "outcome": "failed", "effect": "reversible", "resources": ["file://workspace/a"], "args": {"size": 0.1}, "at": "2026-01-02T11:55:00Z"},
+	{"tool": "check", "outcome": "done", "effect": "pure", "resources": [], "args": {"size": 0.2}, "at": "2026-01-02T11:58:00Z"},
+	{"tool": "mail_send", "outcome": "denied", "effect": "pivot", "resources": ["https://mail.example/b"], "args": {"size": 7}, "at": "2026-01-02T11:59:00Z"},
+]}}
+
+test_history if {
+	lib.happened({"tool": "mail_*"}) with input as history
+	lib.happened({"resource": "https://mail.example/**", "outcome": "denied"}) with input as history
+	not lib.happened({"tool": "mail_send"}) with input as history
+	not lib.happened({"tool": "edit", "outcome": "done"}) with input as history
+	lib.before({"tool": "edit"}, {"tool": "check", "outcome": "done"}) with input as history
+	not lib.before({"tool": "check"}, {"tool": "edit"}) with input as history
+	not lib.before({"tool": "absent"}, {"tool": "edit"}) with input as history
+	lib.count({}, "") == 3 with input as history
+	lib.count({}, "10m") == 2 with input as history
+	lib.count({"effect": "pure"}, "2") == 1 with input as history
+	lib.past == null with input as {}
+	lib.now == "" with input as {}
+	lib.own == null with input as {}
+}
+
+test_history_sum if {
+	lib.sum({}, "/size", "") == 0.3 with input as history
+	lib.sum({"outcome": "denied"}, "/size", "10m") == 7 with input as history
+	lib.sum({"tool": "absent"}, "/size", "1") == 0 with input as history
+	lib.sum({}, "/size", "2") == 0.2 with input as history
+	lib.sum_with({}, "/size", "") == 0.3 with input as history
+	lib.sum_with({}, "/size", "") == 1.3 with input as object.union(history, {"call": {"args": {"size": 1}}})
+}
