@@ -92,3 +92,19 @@ func TestRevocationsAreLookedForTogether(t *testing.T) {
 	rest.Wait()
 	require.Equal(t, int32(2), j.n.Load())
 }
+
+// serverJournal is a journal without a folder that other processes use too.
+type serverJournal struct{ journal.Journal }
+
+func (serverJournal) Shared() bool { return true }
+
+// TestRevocationOnASharedServer revokes a session in another process that has
+// the same journal on a server.
+func TestRevocationOnASharedServer(t *testing.T) {
+	open := journal.SharedMemory()
+	s := newSession(t, newRuntime(t, agent.Journal(serverJournal{open()})))
+	begin(t, s)
+	require.NoError(t, newRuntime(t, agent.Journal(serverJournal{open()})).Revoke(t.Context(), s.ID(), "boss", "enough"))
+	_, err := s.Begin(t.Context())
+	require.ErrorContains(t, err, "enough")
+}

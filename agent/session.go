@@ -87,7 +87,7 @@ func (s *Session) begin(ctx context.Context, late bool, p *revert.Prompt) (*Txn,
 // session: Begin and CheckValid check for that, and calls do not. An error that is
 // not tool.ErrDenied says that the journal could not be read.
 func (s *Session) CheckValid(ctx context.Context) error {
-	if _, shared := s.rt.journal.(interface{ Dir() string }); shared {
+	if isShared(s.rt.journal) {
 		revoked, why, err := s.rt.register.gone(ctx, s.id)
 		if err != nil {
 			return err
@@ -97,6 +97,14 @@ func (s *Session) CheckValid(ctx context.Context) error {
 		}
 	}
 	return s.state.grant.Check(ctx)
+}
+
+// isShared reports whether other processes can use a journal: it has a folder,
+// or says so.
+func isShared(j journal.Journal) bool {
+	_, folder := j.(interface{ Dir() string })
+	says, ok := j.(interface{ Shared() bool })
+	return folder || ok && says.Shared()
 }
 
 // Update runs fn in a transaction. It commits if fn returns nil, and reverts if

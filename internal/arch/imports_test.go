@@ -99,9 +99,10 @@ type owner struct {
 var owners = []owner{
 	{pkg: "perm/rego", by: []string{"agent", "agent/learn", "agent/replay", "perm/rego/...", "cmd/...", "examples/...", "internal/proof/frameworktest"}, tests: []string{"..."}},
 	{pkg: "revert/sqlite", by: []string{"cmd/...", "examples/...", "mcp/conformance"}, tests: []string{"..."}},
+	{pkg: "revert/postgres", by: []string{"cmd/...", "examples/..."}, tests: []string{"..."}},
 	{pkg: "github.com/open-policy-agent/opa/...", by: []string{"perm/rego", "perm/rego/internal/..."}, tests: []string{"cmd/..."}},
 	{pkg: "modernc.org/sqlite/...", by: []string{"revert/sqlite", "ctxperm/database/sqlite", "examples/..."}, tests: []string{"ctxperm/database/...", "tool/builtin/internal/database", "cmd/..."}},
-	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "internal/proof/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/internal/database", "cmd/..."}},
+	{pkg: "github.com/jackc/pgx/...", by: []string{"ctxperm/database/postgres", "revert/postgres", "internal/proof/pgtest"}, tests: []string{"ctxperm/database/...", "tool/builtin/internal/database", "cmd/..."}},
 	{pkg: "net/http/...", by: []string{"ctxperm/web", "internal/egress", "tool/builtin/internal/web", "console", "mcp", "mcp/...", "internal/login", "internal/proof/logintest", "internal/proof/fakemodel", "internal/proof/agentclients", "examples/..."}, tests: []string{"..."}},
 	{pkg: "go.opentelemetry.io/otel/...", by: []string{"tool/filter/otel", "mcp/..."}},
 	{pkg: "filippo.io/age/...", by: []string{"ctxperm/secrets/vault"}},

@@ -32,18 +32,26 @@ type T interface {
 // server is the server of this process.
 var server struct {
 	once   sync.Once
-	dir    string
-	cmd    *exec.Cmd
+	shared *Server
 	err    error
 	number int
+}
+
+// Server is a server with a folder of its own.
+type Server struct {
+	dir, data, bin string
+	options        []string
+	cmd            *exec.Cmd
 }
 
 // Run runs tests and stops the server if they started it: for TestMain.
 func Run(m *testing.M) int {
 	code := m.Run()
-	if err := stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "pgtest:", err)
-		return 1
+	if server.shared != nil {
+		if err := server.shared.remove(); err != nil {
+			fmt.Fprintln(os.Stderr, "pgtest:", err)
+			return 1
+		}
 	}
 	return code
 }
@@ -53,10 +61,12 @@ func Run(m *testing.M) int {
 // own tables. It skips the test if PostgreSQL is not installed.
 func Database(t T) (owner, agent string) {
 	t.Helper()
-	server.once.Do(func() { server.err = start() })
-	if errors.Is(server.err, exec.ErrNotFound) {
-		t.Skip("PostgreSQL is not installed (apt-get install postgresql): ", server.err)
-	}
+	server.once.Do(func() {
+		if server.shared, server.err = create("fsync=off"); server.err == nil {
+			server.err = server.shared.makeRole()
+		}
+	})
+	skipIfMissing(t, server.err)
 	require.NoError(t, server.err)
 	server.number++
 	name := fmt.Sprint("d", server.number)
@@ -66,8 +76,35 @@ func Database(t T) (owner, agent string) {
 	return location("postgres", name), location("agent", name)
 }
 
-func location(user, database string) string {
-	q := url.Values{"host": {server.dir}, "port": {"5432"}}
+// NewServer starts a server of its own until the test ends, with settings as
+// NAME=VALUE. It skips the test if PostgreSQL is not installed.
+func NewServer(t *testing.T, settings ...string) *Server {
+	t.Helper()
+	s, err := create(settings...)
+	if s != nil {
+		t.Cleanup(func() { require.NoError(t, s.remove()) })
+	}
+	skipIfMissing(t, err)
+	require.NoError(t, err)
+	return s
+}
+
+func skipIfMissing(t T, err error) {
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip("PostgreSQL is not installed (apt-get install postgresql): ", err)
+	}
+}
+
+// URL is the location of the database postgres for its owner.
+func (s *Server) URL() string { return s.location("postgres", "postgres") }
+
+// Socket is the path of the socket.
+func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
+
+func location(user, database string) string { return server.shared.location(user, database) }
+
+func (s *Server) location(user, database string) string {
+	q := url.Values{"host": {s.dir}, "port": {"5432"}}
 	return (&url.URL{Scheme: "postgres", User: url.User(user), Path: "/" + database, RawQuery: q.Encode()}).String()
 }
 
@@ -108,26 +145,39 @@ func programs() (string, error) {
 	return filepath.Dir(at), err
 }
 
-func start() error {
-	bin, err := programs()
+// create makes the folder of a server and starts it.
+func create(settings ...string) (s *Server, err error) {
+	s = &Server{}
+	if s.bin, err = programs(); err != nil {
+		return nil, err
+	}
+	if s.dir, err = os.MkdirTemp("", "pg"); err != nil {
+		return nil, err
+	}
+	as, err := unprivileged(s.dir)
 	if err != nil {
-		return err
+		return s, err
 	}
-	if server.dir, err = os.MkdirTemp("", "pg"); err != nil {
-		return err
-	}
-	as, err := unprivileged(server.dir)
-	if err != nil {
-		return err
-	}
-	data := filepath.Join(server.dir, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	initdb.SysProcAttr, initdb.Dir = as, server.dir
+	s.data = filepath.Join(s.dir, "data")
+	initdb := exec.Command(filepath.Join(s.bin, "initdb"), "-D", s.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb.SysProcAttr, initdb.Dir = as, s.dir
 	if out, err := initdb.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w: %s", err, out)
+		return s, fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	cmd := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", server.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_wal_size=256MB")
-	cmd.SysProcAttr, cmd.Dir = as, server.dir
+	for _, setting := range append([]string{"listen_addresses=", "max_wal_size=256MB"}, settings...) {
+		s.options = append(s.options, "-c", setting)
+	}
+	return s, s.Start()
+}
+
+// Start starts the server, also again, and waits until it accepts connections.
+func (s *Server) Start() error {
+	as, err := unprivileged(s.dir)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(filepath.Join(s.bin, "postgres"), append([]string{"-D", s.data, "-k", s.dir}, s.options...)...)
+	cmd.SysProcAttr, cmd.Dir = as, s.dir
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return err
@@ -135,12 +185,12 @@ func start() error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	server.cmd = cmd
+	s.cmd = cmd
 	ready := bufio.NewScanner(log)
 	for ready.Scan() {
 		if strings.Contains(ready.Text(), "ready to accept connections") {
 			go drain(ready) // or the server would wait for its log to be read
-			return makeRole()
+			return nil
 		}
 	}
 	return errors.New("the server did not start")
@@ -152,8 +202,8 @@ func drain(s *bufio.Scanner) {
 	}
 }
 
-func makeRole() error {
-	c, err := pgx.Connect(context.Background(), location("postgres", "postgres"))
+func (s *Server) makeRole() error {
+	c, err := pgx.Connect(context.Background(), s.URL())
 	if err != nil {
 		return err
 	}
@@ -161,13 +211,17 @@ func makeRole() error {
 	return errors.Join(err, c.Close(context.Background()))
 }
 
-func stop() error {
-	if server.cmd != nil {
-		_ = server.cmd.Process.Signal(syscall.SIGQUIT) // its data needs no checkpoint
-		_ = server.cmd.Wait()                          // it reports that it was told to stop
+// Kill stops the server at once, as pg_ctl stop -m immediate does: the next
+// start recovers from its log.
+func (s *Server) Kill() {
+	if s.cmd != nil {
+		_ = s.cmd.Process.Signal(syscall.SIGQUIT)
+		_ = s.cmd.Wait() // it reports that it was told to stop
+		s.cmd = nil
 	}
-	if server.dir == "" {
-		return nil
-	}
-	return os.RemoveAll(server.dir)
+}
+
+func (s *Server) remove() error {
+	s.Kill()
+	return os.RemoveAll(s.dir)
 }
