@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -109,6 +112,40 @@ func (p *agentPlace) runs(lines ...string) string {
 	out, err := cmd.CombinedOutput()
 	require.NoError(p.t, err, string(out))
 	return string(out)
+}
+
+// inParts starts an agent that runs each part when next is called. Next returns when the part has run, and the agent
+// lives until the last one has.
+func (p *agentPlace) inParts(parts ...[]string) (next func()) {
+	p.t.Helper()
+	p.n++
+	file := p.at("agent" + strconv.Itoa(p.n) + ".sh")
+	script := "set -e\ncd " + p.project + "\n"
+	for _, lines := range parts {
+		script += "read -r _\n" + strings.Join(lines, " >&2\n") + " >&2\necho part\n"
+	}
+	require.NoError(p.t, os.WriteFile(file, []byte(script), 0o600))
+	cmd := exec.Command("bash", file)
+	cmd.Env = p.env
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	in, err := cmd.StdinPipe()
+	require.NoError(p.t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(p.t, err)
+	require.NoError(p.t, cmd.Start())
+	p.t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	return func() {
+		p.t.Helper()
+		_, err := io.WriteString(in, "\n")
+		require.NoError(p.t, err)
+		require.True(p.t, lines.Scan(), "%s", &said)
+		require.Equal(p.t, "part", lines.Text())
+	}
 }
 
 // person runs the command as the person.

@@ -54,12 +54,17 @@ func TestRedoAfterAKill(t *testing.T) {
 	precious, keep := filepath.Join(p.project, "precious.txt"), filepath.Join(p.project, "keep.txt")
 	require.NoError(t, os.WriteFile(keep, []byte("k"), 0o600))
 	use := toolUse("u1", "mcp__x__y", map[string]any{"q": 1})
-	p.runs(p.event("s1", "SessionStart", nil), p.event("s1", "UserPromptSubmit", map[string]any{"prompt": "go"}), p.event("s1", "PreToolUse", use))
+	next := p.inParts( // one process: the daemon ends the prompt of one that is gone
+		[]string{p.event("s1", "SessionStart", nil), p.event("s1", "UserPromptSubmit", map[string]any{"prompt": "go"}), p.event("s1", "PreToolUse", use)},
+		[]string{"printf precious > precious.txt; rm keep.txt"},
+		[]string{p.event("s1", "PostToolUse", use), p.event("s1", "Stop", nil)},
+	)
+	next()
 	pid := p.daemon()
 	require.NotZero(t, pid)
-	p.runs("printf precious > precious.txt; rm keep.txt")
+	next()
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	p.runs(p.event("s1", "PostToolUse", use), p.event("s1", "Stop", nil))
+	next()
 
 	code, out := p.person("undo")
 	require.Equal(t, 6, code, out)
