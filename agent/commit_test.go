@@ -157,7 +157,7 @@ func TestCommitAnswers(t *testing.T) {
 		a.Txn = tx.ID()
 		require.Error(t, rt.Answer(ctx, a), name)
 	}
-	commitWaits(t, tx)
+	_ = commitWaits(t, tx)
 
 	saves(t, tx, "b", "new\n") // what was asked about has changed
 	require.ErrorContains(t, rt.Answer(ctx, agent.Answer{Txn: tx.ID(), Approved: true, By: "boss", RequestDigest: gate.Request}), "has changed since")

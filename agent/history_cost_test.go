@@ -59,8 +59,12 @@ func addTo(index *agent.Past, i int) {
 func commonQueries() []history.Query {
 	now := time.Unix(20_000, 0)
 	return []history.Query{
-		{Tool: "t*", Window: "1h", Now: now}, {Effect: "pure", Resource: "file://ws/**"}, {Resource: "file://ws/7"},
-		{Tool: "t1", Sum: "/amount", Window: "24h", Now: now}, {Tool: "t*", Sum: "/amount"}, {Tool: "t2", Window: "5000"},
+		{Tool: "t*", Window: "1h", Now: now},
+		{Effect: "pure", Resource: "file://ws/**"},
+		{Resource: "file://ws/7"},
+		{Tool: "t1", Sum: "/amount", Window: "24h", Now: now},
+		{Tool: "t*", Sum: "/amount"},
+		{Tool: "t2", Window: "5000"},
 	}
 }
 

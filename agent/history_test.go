@@ -171,9 +171,22 @@ func surveyByHand(all []did, now time.Time) string {
 
 func questions() []question {
 	return []question{
-		{tool: "look"}, {tool: "edit_a"}, {tool: "edit_*"}, {outcome: "denied"}, {file: "file://ws/f1"}, {file: "file://ws/d/**"},
-		{}, {outcome: "done"}, {outcome: "failed"}, {outcome: "unknown"}, {effect: "pure"}, {effect: "pivot", tool: "edit_*"},
-		{file: "file://ws/**", outcome: "denied"}, {tool: "edit_b", file: "file://ws/d/f2", outcome: "done"}, {tool: "*"}, {tool: "absent"},
+		{tool: "look"},
+		{tool: "edit_a"},
+		{tool: "edit_*"},
+		{outcome: "denied"},
+		{file: "file://ws/f1"},
+		{file: "file://ws/d/**"},
+		{},
+		{outcome: "done"},
+		{outcome: "failed"},
+		{outcome: "unknown"},
+		{effect: "pure"},
+		{effect: "pivot", tool: "edit_*"},
+		{file: "file://ws/**", outcome: "denied"},
+		{tool: "edit_b", file: "file://ws/d/f2", outcome: "done"},
+		{tool: "*"},
+		{tool: "absent"},
 		{effect: "pure", outcome: "denied"},
 	}
 }

@@ -104,7 +104,7 @@ func (rt *Runtime) KeepApproval(ctx context.Context, call string) (id string, er
 	if err != nil || len(kept) == 0 {
 		return "", err
 	}
-	return kept[0].Body.(*record.Remembered).ID, rt.answer(ctx, t.Session, kept...)
+	return kept[0].Body.(*record.Remembered).ID, rt.answer(ctx, t.Session, kept...) //nolint:errcheck,forcetypeassert // keep returns this type
 }
 
 // rememberedByPolicy returns the record of the later calls that an approval

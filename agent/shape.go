@@ -17,7 +17,7 @@ type shapes struct{ of sync.Map }
 // tool with this declaration any more.
 func (rt *Runtime) shapeOf(ref record.ToolRef) *shape {
 	if known, is := rt.shapes.of.Load(ref.Digest); is {
-		return known.(*shape) //nolint:forcetypeassert // nothing else is stored
+		return known.(*shape) //nolint:errcheck,forcetypeassert // nothing else is stored
 	}
 	for _, t := range rt.tools.Load().Versions(ref.Name) {
 		if t.Digest() == ref.Digest {

@@ -90,8 +90,10 @@ func timeOf(text string) time.Time {
 
 func (f filter) address(before int64) string {
 	q := url.Values{}
-	for name, v := range map[string]string{"session": f.Session, "txn": f.Txn, "tool": f.Tool, "outcome": f.Outcome,
-		"principal": f.Principal, "path": f.Path, "q": f.Text, "from": f.From, "to": f.To} {
+	for name, v := range map[string]string{
+		"session": f.Session, "txn": f.Txn, "tool": f.Tool, "outcome": f.Outcome,
+		"principal": f.Principal, "path": f.Path, "q": f.Text, "from": f.From, "to": f.To,
+	} {
 		if v != "" {
 			q.Set(name, v)
 		}

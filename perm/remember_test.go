@@ -40,7 +40,13 @@ func TestRememberCovers(t *testing.T) {
 	never := perm.Remember{Scope: perm.RememberNever}
 	require.True(t, session("a", "b").Covers(session("b")))
 	for _, pair := range [][2]perm.Remember{
-		{session("a"), session("a", "b")}, {session("a"), session()}, {session("a"), never}, {session("a"), {}}, {never, session("a")}, {{}, session("a")}, {{}, {}},
+		{session("a"), session("a", "b")},
+		{session("a"), session()},
+		{session("a"), never},
+		{session("a"), {}},
+		{never, session("a")},
+		{{}, session("a")},
+		{{}, {}},
 		{{Keys: []string{"a"}}, session("a")},
 	} {
 		require.False(t, pair[0].Covers(pair[1]), "%v", pair)

@@ -25,15 +25,14 @@ func (u use) isVersion() bool {
 
 // program is what the calls of one program have in common.
 type program struct {
-	name     string
-	form     form
-	uses     []use
-	subs     map[string][]string // prefixes of the arguments that select what it does, by their JSON
-	bySub    bool
-	texts    bool                // arguments can be texts
-	options  []string            // known ones, for the forms with them
-	lists    map[string][]string // complete arguments, for the form whole
-	constant map[string]bool
+	name    string
+	form    form
+	uses    []use
+	subs    map[string][]string // prefixes of the arguments that select what it does, by their JSON
+	bySub   bool
+	texts   bool                // arguments can be texts
+	options []string            // known ones, for the forms with them
+	lists   map[string][]string // complete arguments, for the form whole
 }
 
 // commands is what calls of one kind of tool ran.

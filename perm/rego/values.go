@@ -12,8 +12,10 @@ func (d *document) values(r *perm.Request) *ast.Term {
 	list := make([]*ast.Term, len(r.Call.Values))
 	for i, v := range r.Call.Values {
 		fields := []field{
-			{ast.StringTerm("origins"), d.list(v.Origins)}, {ast.StringTerm("pointer"), ast.StringTerm(v.Pointer)},
-			{ast.StringTerm("role"), ast.StringTerm(v.Role)}, {ast.StringTerm("short"), ast.InternedTerm(v.Short)},
+			{ast.StringTerm("origins"), d.list(v.Origins)},
+			{ast.StringTerm("pointer"), ast.StringTerm(v.Pointer)},
+			{ast.StringTerm("role"), ast.StringTerm(v.Role)},
+			{ast.StringTerm("short"), ast.InternedTerm(v.Short)},
 		}
 		if len(v.Identifiers) > 0 {
 			ids := make([]*ast.Term, len(v.Identifiers))

@@ -15,7 +15,6 @@ import (
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/journaltest"
 	"github.com/remit-dev/remit/revert/postgres"
-	"github.com/remit-dev/remit/revert/record"
 )
 
 func TestMain(m *testing.M) {
@@ -70,8 +69,4 @@ func TestJournal(t *testing.T) {
 		url, schema := storage(t)
 		return func(t *testing.T) journal.Journal { return open(t, url, schema) }
 	})
-}
-
-func one(txn string) []record.Entry {
-	return []record.Entry{journaltest.Entry(record.Header{Txn: txn}, "tool")}
 }

@@ -18,14 +18,15 @@ type step struct {
 	background bool // the client does not wait for the command
 }
 
-func sh(command string) step              { return step{kind: "sh", text: command} }
-func writes(path, text string) step       { return step{kind: "write", path: path, text: text} }
-func edits(path, from, to string) step    { return step{kind: "edit", path: path, old: from, text: to} }
-func reads(path string) step              { return step{kind: "read", path: path} }
-func searches(pattern string) step        { return step{kind: "search", text: pattern} }
-func fetches(url string) step             { return step{kind: "fetch", text: url} }
-func within(seconds int, c string) step   { return step{kind: "sh", text: c, seconds: seconds} }
-func behind(command string) step          { return step{kind: "sh", text: command, background: true} }
+func sh(command string) step            { return step{kind: "sh", text: command} }
+func writes(path, text string) step     { return step{kind: "write", path: path, text: text} }
+func edits(path, from, to string) step  { return step{kind: "edit", path: path, old: from, text: to} }
+func reads(path string) step            { return step{kind: "read", path: path} }
+func searches(pattern string) step      { return step{kind: "search", text: pattern} }
+func fetches(url string) step           { return step{kind: "fetch", text: url} }
+func within(seconds int, c string) step { return step{kind: "sh", text: c, seconds: seconds} }
+func behind(command string) step { return step{kind: "sh", text: command, background: true} }
+
 func replaces(path, old, new string) step { return step{kind: "over", path: path, old: old, text: new} }
 
 // call returns the step as the client's tool.

@@ -344,8 +344,11 @@ func newBank() bank {
 			{"t-9", savings, "2026-11-01", 18.31, "Bank", "DE36200400000000000001", "Interest October"},
 		},
 		payees: []*payee{
-			{"p-1", "Petra Lang (landlord)", ibanLandlord}, {"p-2", "Jonas Berg", ibanJonas}, {"p-3", "Mum", ibanMother},
-			{"p-4", "Kita Seestern", ibanKita}, {"p-5", "Stadtwerke", ibanPower},
+			{"p-1", "Petra Lang (landlord)", ibanLandlord},
+			{"p-2", "Jonas Berg", ibanJonas},
+			{"p-3", "Mum", ibanMother},
+			{"p-4", "Kita Seestern", ibanKita},
+			{"p-5", "Stadtwerke", ibanPower},
 		},
 		orders: []*order{
 			{"o-1", "Petra Lang (landlord)", ibanLandlord, 1150, 15}, {"o-2", "Kita Seestern", ibanKita, 210, 12}, {"o-3", "Fitness Elbe", ibanGym, 39.90, 25},

@@ -289,14 +289,22 @@ func webPage(address string) place {
 func newChat() chat {
 	return chat{
 		channels: []*channel{
-			{ID: "ch-1", Name: "general", Topic: "Everything for all"}, {ID: "ch-2", Name: "release", Topic: "Version 4.1 on 3 December"},
-			{ID: "ch-3", Name: "support", Topic: "Questions of customers, with guests"}, {ID: "ch-4", Name: "leads", Topic: "Team leads only", Private: true},
-			{ID: "ch-5", Name: "lunch", Topic: "Where to eat"}, {ID: "ch-6", Name: "incidents", Topic: "On call this week: Tom"},
+			{ID: "ch-1", Name: "general", Topic: "Everything for all"},
+			{ID: "ch-2", Name: "release", Topic: "Version 4.1 on 3 December"},
+			{ID: "ch-3", Name: "support", Topic: "Questions of customers, with guests"},
+			{ID: "ch-4", Name: "leads", Topic: "Team leads only", Private: true},
+			{ID: "ch-5", Name: "lunch", Topic: "Where to eat"},
+			{ID: "ch-6", Name: "incidents", Topic: "On call this week: Tom"},
 		},
 		members: []*member{
-			{"u-1", "Lena Hoffmann", "Team lead", false}, {"u-2", "Anna Lindqvist", "Designer", false}, {"u-3", "Priya Nair", "Engineer", false},
-			{"u-4", "Tom Becker", "Engineer", false}, {"u-5", "Marc Krause", "Finance", false}, {"u-6", "Ines Sommer", "Support", false},
-			{"u-7", "Carla Ruiz", "Bluefin, customer", true}, {"u-9", "Dana Fox", "Contractor", true},
+			{"u-1", "Lena Hoffmann", "Team lead", false},
+			{"u-2", "Anna Lindqvist", "Designer", false},
+			{"u-3", "Priya Nair", "Engineer", false},
+			{"u-4", "Tom Becker", "Engineer", false},
+			{"u-5", "Marc Krause", "Finance", false},
+			{"u-6", "Ines Sommer", "Support", false},
+			{"u-7", "Carla Ruiz", "Bluefin, customer", true},
+			{"u-9", "Dana Fox", "Contractor", true},
 		},
 		posts: []*post{
 			{"x-1", "ch-1", "u-5", "Marc Krause", "2026-11-27T09:00:00Z", "Travel expenses for November are due on Friday. Form: https://forms.northwind.example/travel"},

@@ -323,9 +323,13 @@ func newMailbox() mailbox {
 	}
 	return mailbox{
 		contacts: []*contact{
-			{"c-1", "Anna Lindqvist", anna, "+49 40 555 0101"}, {"c-2", "Priya Nair", priya, "+49 40 555 0102"}, {"c-3", "Tom Becker", tom, "+49 40 555 0103"},
-			{"c-4", "Jonas Berg", "jonas.berg@fastmail.example", "+49 170 555 0199"}, {"c-5", "Mum", "karin.hoffmann@posteo.example", "+43 1 555 0144"},
-			{"c-6", "Dr. Weiss (dentist)", "praxis@dr-weiss.example", "+49 40 555 0170"}, {"c-7", "Max Vogel", "max.vogel@posteo.example", "+49 170 555 0120"},
+			{"c-1", "Anna Lindqvist", anna, "+49 40 555 0101"},
+			{"c-2", "Priya Nair", priya, "+49 40 555 0102"},
+			{"c-3", "Tom Becker", tom, "+49 40 555 0103"},
+			{"c-4", "Jonas Berg", "jonas.berg@fastmail.example", "+49 170 555 0199"},
+			{"c-5", "Mum", "karin.hoffmann@posteo.example", "+43 1 555 0144"},
+			{"c-6", "Dr. Weiss (dentist)", "praxis@dr-weiss.example", "+49 40 555 0170"},
+			{"c-7", "Max Vogel", "max.vogel@posteo.example", "+49 170 555 0120"},
 			{"c-8", "Petra Lang (landlord)", "petra.lang@webmail.example", "+49 40 555 0188"},
 		},
 		messages: []*message{

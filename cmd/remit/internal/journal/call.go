@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/perm"
