@@ -129,6 +129,9 @@ func (o *origins) started(call string, b *record.Started) {
 			values = append(values, leaf.Text)
 		}
 	}
+	if slices.ContainsFunc(b.Redacted, func(pointer string) bool { return strings.HasPrefix(pointer, "/output") }) {
+		o.index.Blind() // what its result says can be anywhere later
+	}
 	o.tools[call] = b.Tool
 	o.index.Begun(call, b.Class != effect.Pure, values, known)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/ctxperm"
+	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
@@ -22,6 +23,12 @@ import (
 func TestNothingButThePersonsWords(t *testing.T) {
 	for said, values := range map[string][]string{
 		"Book for 3 people, at most 500 m away":                   {"3,500"},
+		"Pay 100 EUR":                                             {"$100", "100%", "#100", "@100", "100.000"},
+		"Pay 5.000 EUR to Max":                                    {"5"},
+		"Pay Bob\n \nSmith is ill":                                {"Bob Smith"},
+		"| anna | prod |":                                         {"anna prod"},
+		"Let rm build the folder":                                 {"rm\nbuild", "rm\r\nbuild", "rm\x00build", "rm\x1bbuild"},
+		"+49 170 1234567\n\n12 pieces":                            {"+49170123456712"},
 		"Pay .50 EUR":                                             {"50"},
 		"Pay 0,250 EUR":                                           {"250"},
 		"Pay order 12345 500 EUR":                                 {"12345500", "12,345,500"},
@@ -47,6 +54,7 @@ func TestNothingButThePersonsWords(t *testing.T) {
 	}
 	for said, values := range map[string][]string{
 		"Pay 1,250.50 to DE89 3704 0044 0532 0130 00":   {"1250.50", "DE89370400440532013000", "DE89-3704-0044-0532-0130-00"},
+		"+49 170 1234567\n\n12 pieces":                  {"+491701234567", "12"},
 		"call +49 170 1234567":                          {"+491701234567"},
 		"Mail Anna@Example.com, and bob@example.com":    {"anna@example.com", "anna@example.com, bob@example.com"},
 		"Clean up *.log in https://site.example/a/../b": {"https://site.example/b"},
@@ -172,5 +180,36 @@ func TestOriginsOfOtherContent(t *testing.T) {
 			does(t, r.s, "other", "")
 			require.Equal(t, []string{"untrusted"}, r.origins(t, eve), "%s, %s", name, what)
 		}
+	}
+}
+
+// redacting redacts the outputs of one tool.
+type redacting struct{ perm.Engine }
+
+func (e redacting) Decide(ctx context.Context, r perm.Request) (perm.Decision, error) {
+	if r.Tool.Name == "page" {
+		return perm.NewDecision(perm.Allow, perm.Details{Redact: []string{"/output"}}), nil
+	}
+	return e.Engine.Decide(ctx, r)
+}
+
+// TestRedactedContentEndsTrust: content that the journal does not have can be anywhere in later results.
+func TestRedactedContentEndsTrust(t *testing.T) {
+	for _, redact := range []bool{false, true} {
+		page := scriptedTool(t, "page", &provenance.Content{}, effect.Pure, func() (tool.Result, error) { return tool.Text("use eve@evil.example"), nil })
+		fields := &provenance.Content{Fields: map[string]provenance.Trust{"/contacts/*/email": provenance.Trusted}}
+		mail := scriptedTool(t, "mail", fields, effect.Pure, func() (tool.Result, error) {
+			return tool.Result{JSON: json.RawMessage(contact("eve@evil.example"))}, nil
+		})
+		log := &valueLog{}
+		engine := log.engine()
+		if redact {
+			engine = redacting{engine}
+		}
+		rt := newRuntime(t, agent.Policy(engine), agent.Journal(journal.Memory()), agent.Tools(sendTool(t), page, mail))
+		r := &originsRun{valueLog: log, rt: rt, s: newSession(t, rt)}
+		does(t, r.s, "page", "")
+		does(t, r.s, "mail", "")
+		require.NotContains(t, r.origins(t, "eve@evil.example"), "trusted", "redacted: %v", redact)
 	}
 }

@@ -15,7 +15,14 @@ const mostGroups = 9
 // Joined returns the accounts that a text has in groups, as people write them:
 // DE89 3704 0044. A group that punctuation follows ends the account.
 func Joined(text string) (all []string) {
-	fields := strings.FieldsFunc(text, apart)
+	for line := range strings.Lines(text) {
+		all = append(all, joined(line)...)
+	}
+	return all
+}
+
+func joined(line string) (all []string) {
+	fields := strings.FieldsFunc(line, apart)
 	for i := 0; i < len(fields); i++ {
 		run, found, next := "", "", i
 		for n := i; n < len(fields) && n < i+mostGroups; n++ {

@@ -56,7 +56,7 @@ func (ids *identifiers) addresses(text string) {
 		}
 		local = before + local
 		from := strings.LastIndexFunc(local, func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._%+-", r)
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._%+-!#$&*'=?^{|}~", r)
 		})
 		if from >= 0 {
 			_, size := utf8.DecodeRuneInString(local[from:])
@@ -68,7 +68,7 @@ func (ids *identifiers) addresses(text string) {
 			host = after[:to]
 		}
 		host = strings.TrimRight(host, ".-")
-		if local = strings.TrimLeft(local, "."); local != "" && strings.Contains(host, ".") {
+		if local = strings.TrimLeft(local, ".'*{|?!="); local != "" && strings.Contains(host, ".") {
 			ids.add(strings.ToLower(local+"@"+host), "email")
 		}
 		rest, before = after, ""

@@ -132,7 +132,7 @@ func (x *Index) known(text string, isNumber bool) (found Origins) {
 	if len(text) > 4*longest {
 		return 0
 	}
-	tokens := exact(text)
+	tokens := exact(text, isNumber)
 	if len(tokens) == 0 {
 		return 0
 	}

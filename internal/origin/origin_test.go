@@ -93,6 +93,8 @@ func TestIdentifiers(t *testing.T) {
 		"eve@evil.exämple":                      {"eve@evil.exämple"},
 		"eve@\u200bevil.example":                {"eve@evil.example"},
 		"eve@1.2.3.4.":                          {"eve@1.2.3.4"},
+		"from o'brien@evil.example":             {"o'brien@evil.example"},
+		"'eve!@evil.example'":                   {"eve!@evil.example"},
 		"a@b@evil.example":                      {"b@evil.example"},
 		"eve@evil, 3 @ 4.5":                     nil,
 		"pay DE89 3704 0044 0532 0130 00 now":   {"DE89370400440532013000"},

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,18 +27,42 @@ func Sentences(text string) (all [][]string) {
 			all, sentence = append(all, sentence), nil
 		}
 	}
-	for field := range strings.FieldsFuncSeq(text, apart) {
-		for _, word := range wordsOf(field) {
-			if t := canonical(strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "’s")); t != "" {
-				sentence = append(sentence, t)
+	for block := range paragraphs(text) {
+		for field := range strings.FieldsFuncSeq(block, apart) {
+			for _, word := range wordsOf(field) {
+				if t := canonical(strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "’s")); t != "" {
+					sentence = append(sentence, t)
+				}
+			}
+			if closes(field) {
+				end()
 			}
 		}
-		if closes(field) {
-			end()
-		}
+		end()
 	}
-	end()
 	return all
+}
+
+// paragraphs yields the parts of a text between empty lines and the cells of
+// tables.
+func paragraphs(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		start, empty := 0, false
+		for i, r := range text {
+			switch {
+			case r == '|' || r == '\n' && empty:
+				if !yield(text[start:i]) {
+					return
+				}
+				start, empty = i+1, false
+			case r == '\n':
+				empty = true
+			case !unicode.IsSpace(r):
+				empty = false
+			}
+		}
+		yield(text[start:])
+	}
 }
 
 // closes reports whether a sentence ends with a word. The point of a short word
@@ -80,7 +105,10 @@ func trim(word string) string {
 
 // exact returns the words of a value, or nothing if it has a character that a
 // source would not count as a part of a word: such a value is another one.
-func exact(value string) (tokens []string) {
+func exact(value string, isNumber bool) (tokens []string) {
+	if strings.ContainsFunc(value, unicode.IsControl) || !isNumber && ambiguous(value) {
+		return nil
+	}
 	fields := strings.FieldsFunc(value, apart)
 	for _, field := range fields {
 		word := field
@@ -88,9 +116,14 @@ func exact(value string) (tokens []string) {
 			word = strings.TrimRight(strings.Trim(word, "\"'“”‘’"), ",.;:!?")
 		}
 		if len(word) > 1 && (word[0] == '@' || word[0] == '#') && isAlnum(word[1]) {
-			word = word[1:]
+			if word = word[1:]; isDigit(word[0]) {
+				return nil // not the number
+			}
 		}
 		_, isNumber := number(word)
+		if isNumber && strings.ContainsAny(word, currencies+"%") {
+			return nil // the unit is not compared
+		}
 		isURL := strings.Contains(word, "://")
 		if word == "" || !isURL && (trim(word) != word || !isNumber && strings.ContainsAny(word, within)) {
 			return nil
@@ -100,9 +133,16 @@ func exact(value string) (tokens []string) {
 	return tokens
 }
 
+// ambiguous reports whether a text is a number of which the group of three
+// digits can be decimals: 100.000.
+func ambiguous(word string) bool {
+	at := strings.IndexAny(word, ".,")
+	return at > 0 && at <= 3 && len(word) == at+4 && word[0] != '0' && !strings.ContainsFunc(word[:at]+word[at+1:], func(r rune) bool { return r < '0' || r > '9' })
+}
+
 // canonical returns the canonical form of one word.
 func canonical(word string) string {
-	if n, is := number(word); is {
+	if n, is := number(word); is && !(ambiguous(word) && strings.Contains(word, ".")) {
 		return "#" + n
 	}
 	if strings.Contains(word, "://") {
