@@ -89,7 +89,7 @@ func (r *replay) commitUnasked(ctx context.Context, j journal.Journal, d *Record
 	if t.Reverts+t.Redoes != "" || len(effects) == 0 && len(t.RevertedBy) == 0 {
 		return nil // it was not one that a policy decides
 	}
-	if len(t.RevertedBy)+len(t.Elsewhere) > 0 || slices.ContainsFunc(t.Calls, func(c *revert.Call) bool { return c.Held != nil || c.Erased != nil }) {
+	if len(t.RevertedBy)+len(t.Elsewhere) > 0 || slices.ContainsFunc(t.Calls, func(c *revert.Call) bool { return c.Held != nil || c.Erased != nil || c.Decided != nil }) {
 		d.Unknown = append(d.Unknown, "txn.effects", "txn.totals", "txn.effects_cut") // it had others then
 	}
 	d.Decision.Effect = perm.Allow.String()

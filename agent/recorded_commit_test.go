@@ -16,6 +16,7 @@ import (
 	"github.com/remit-dev/remit/provenance"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -111,4 +112,26 @@ func TestRecordedCommitsUnasked(t *testing.T) {
 	d, err := engine.Decide(t.Context(), got[0].Requests[0])
 	require.NoError(t, err)
 	require.Equal(t, perm.Ask, d.Effect())
+}
+
+// TestRecordedCommitsAfterAResolution: what a person decided later about a call is not what a policy would have seen.
+func TestRecordedCommitsAfterAResolution(t *testing.T) {
+	lost := scriptedTool(t, "lost", nil, effect.Pivot, func() (tool.Result, error) { return tool.Result{}, errUse })
+	rt, _ := gatedRuntime(t, "package remit\n\nallow contains \"all\" if true\n", agent.Tools(lost))
+	s := newSession(t, rt)
+	tx := begin(t, s)
+	saves(t, tx, "a", "new\n")
+	out, err := tx.Invoke(t.Context(), "lost", "")
+	require.ErrorIs(t, err, tool.ErrUnknown)
+	require.NoError(t, tx.Commit(t.Context()))
+	commits := func() agent.RecordedDecision {
+		got, err := agent.RecordedCommits(t.Context(), rt.Journal(), s.ID(), true)
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		return got[0]
+	}
+	require.NotContains(t, commits().Unknown, "txn.totals")
+	require.Equal(t, 1, commits().Requests[0].Txn.Totals.Unknown)
+	require.NoError(t, rt.ResolveUnknown(t.Context(), out.Call, record.Decided{Applied: false, By: "kim", Why: "looked"}))
+	require.Contains(t, commits().Unknown, "txn.totals")
 }

@@ -242,6 +242,10 @@ func (s *Session) Redo(ctx context.Context, txn string) (revert.Report, error) {
 	if !t.Permitted() {
 		return revert.Report{}, fmt.Errorf("the commit of transaction %s was not permitted, so a person redoes it: %w", txn, tool.ErrDenied)
 	}
+	line := newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(txn), nil, t.Prompt).line
+	if t.End != record.KindCommitted && line.DecidesCommits() { // nothing decided about its commit
+		return revert.Report{}, fmt.Errorf("transaction %s never committed, and the policy decides commits: call again, or have a person redo it: %w", txn, tool.ErrDenied)
+	}
 	return s.rt.Redo(ctx, txn, s.principal.ID)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,9 @@ const maxShape = 4 << 10
 func CheckPointer(text string) error {
 	if !strings.HasPrefix(text, "/") || strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(text), "~") {
 		return errors.New("the argument of a sum must be a JSON pointer such as /amount")
+	}
+	if slices.ContainsFunc(strings.Split(text, "/"), func(part string) bool { return part == "*" || part == "-" }) {
+		return errors.New("the argument of a sum must name one place: it has no * for each element, and no -")
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (l *Pipeline) DecideCommit(ctx context.Context, t *revert.Txn, preview func
 	if d.Effect() != perm.Ask {
 		return body, nil
 	}
-	same = same && revisionOf(prior.Decided) == d.Revision() && !l.p.Host.Now().After(prior.Decided.Expires)
+	same = same && revisionOf(prior.Decided) == d.Revision() && saw(prior.Decided, d) && !l.p.Host.Now().After(prior.Decided.Expires)
 	if same && l.commitAnswer(prior) != nil {
 		body.Answer = prior.Answered
 		return body, nil
@@ -79,6 +79,14 @@ func (l *Pipeline) DecideCommit(ctx context.Context, t *revert.Txn, preview func
 	}
 	body.Expires, body.Processes = l.p.Host.Now().Add(l.p.Limits.ApprovalTimeout).UTC(), l.commitProcesses(t)
 	return body, nil
+}
+
+// saw reports whether who answered a request saw each reason of a decision.
+func saw(asked *record.CommitDecided, d perm.Decision) bool {
+	was := decisionRecord(asked.Decision)
+	return was != nil && !slices.ContainsFunc(d.Record().Reasons, func(r perm.Reason) bool {
+		return !slices.ContainsFunc(was.Reasons, func(old perm.Reason) bool { return old.At == r.At && old.Set == r.Set })
+	})
 }
 
 // rejection returns the rejection of this content, which stays, whatever the

@@ -25,7 +25,7 @@ func reads(path string) step            { return step{kind: "read", path: path} 
 func searches(pattern string) step      { return step{kind: "search", text: pattern} }
 func fetches(url string) step           { return step{kind: "fetch", text: url} }
 func within(seconds int, c string) step { return step{kind: "sh", text: c, seconds: seconds} }
-func behind(command string) step { return step{kind: "sh", text: command, background: true} }
+func behind(command string) step        { return step{kind: "sh", text: command, background: true} }
 
 func replaces(path, old, new string) step { return step{kind: "over", path: path, old: old, text: new} }
 
