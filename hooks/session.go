@@ -438,6 +438,7 @@ func (one *session) after(ctx context.Context, e Event) Answer {
 	case <-ctx.Done():
 		return Answer{Failed: "remit did not finish recording this call in time"}
 	}
+	one.agreed(ctx, e) // the call can have ended before, and was still found
 	if c.out.Status == tool.StatusDone || c.out.Status == tool.StatusHeld || c.shown != nil {
 		return Answer{} // a sandboxed command has told its reason itself
 	}
