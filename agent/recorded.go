@@ -112,8 +112,9 @@ type event struct {
 	began    *record.EndedCall // a beginning that only its end tells
 }
 
-func (r *replay) read(ctx context.Context, j journal.Journal) error {
-	for e, err := range j.Entries(ctx, journal.Query{Session: r.id}) {
+// read reads the records of the session, or those of some kinds.
+func (r *replay) read(ctx context.Context, j journal.Journal, kinds ...record.Kind) error {
+	for e, err := range j.Entries(ctx, journal.Query{Session: r.id, Kinds: kinds}) {
 		if err != nil {
 			return err
 		}
@@ -136,6 +137,9 @@ func (r *replay) read(ctx context.Context, j journal.Journal) error {
 func (r *replay) lost(e record.Entry) {
 	r.erased = append(r.erased, e.Pos)
 	h := e.Header
+	if h.Kind == record.KindCommitDecided {
+		r.commits = append(r.commits, recordedCommit{positioned{record.Record{Header: h}, e.Pos}, len(r.raised)})
+	}
 	if !slices.Contains([]record.Kind{record.KindStarted, record.KindHeld, record.KindDenied, record.KindAsked}, h.Kind) {
 		return
 	}

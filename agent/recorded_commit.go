@@ -17,10 +17,10 @@ import (
 // journal, in their order. Call is empty, and the purpose of the one request is
 // commit. With unasked, it also returns the commits that no policy decided,
 // because it had no such rules: their decision is allow, and their request is
-// what a policy would have seen. It reads all records of the session into memory.
+// what a policy would have seen.
 func RecordedCommits(ctx context.Context, j journal.Journal, session string, unasked bool) ([]RecordedDecision, error) {
 	r := newReplay(session)
-	if err := r.read(ctx, j); err != nil {
+	if err := r.read(ctx, j, record.KindSession, record.KindLabelled, record.KindCommitDecided, record.KindCommitted); err != nil {
 		return nil, fmt.Errorf("session %s: %w", session, err)
 	}
 	return r.commitDecisions(ctx, j, unasked)
@@ -33,6 +33,11 @@ func (r *replay) commitDecisions(ctx context.Context, j journal.Journal, unasked
 		d := RecordedDecision{Session: r.id, Txn: c.Txn, Pos: c.pos, At: c.At, Unknown: []string{"session.tools", "session.recent", "session.history"}}
 		var err error
 		switch b := c.Body.(type) {
+		case nil: // erased
+			decided[c.Txn] = true
+			d.Unknown = nil
+			all = append(all, d)
+			continue
 		case *record.CommitDecided:
 			decided[c.Txn] = true
 			err = r.commitDecided(&d, b)

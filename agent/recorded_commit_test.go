@@ -135,3 +135,23 @@ func TestRecordedCommitsAfterAResolution(t *testing.T) {
 	require.NoError(t, rt.ResolveUnknown(t.Context(), out.Call, record.Decided{Applied: false, By: "kim", Why: "looked"}))
 	require.Contains(t, commits().Unknown, "txn.totals")
 }
+
+// TestRecordedCommitsThatWereErased: an erased decision is no permission.
+func TestRecordedCommitsThatWereErased(t *testing.T) {
+	rt, _ := gatedRuntime(t, oneLook)
+	s := newSession(t, rt)
+	tx := begin(t, s)
+	out := saves(t, tx, "a", "new\n")
+	approveCommit(t, rt, commitWaits(t, tx))
+	require.NoError(t, tx.Commit(t.Context()))
+	_, err := rt.Erase(t.Context(), out.Call, "kim", "secret")
+	require.NoError(t, err)
+	got, err := agent.RecordedCommits(t.Context(), rt.Journal(), s.ID(), true)
+	require.NoError(t, err)
+	require.Len(t, got, 2, "it waited, and was then permitted")
+	for _, d := range got {
+		require.Equal(t, tx.ID(), d.Txn)
+		require.Empty(t, d.Requests)
+		require.Empty(t, d.Decision.Effect)
+	}
+}

@@ -7,7 +7,7 @@ const currencies = "$€£¥₹"
 
 // number returns a number by its value: without signs of a currency, grouping,
 // and zeros that do not count. One comma before exactly three digits groups,
-// unless it follows a zero; any other one is a decimal point. One point is a decimal point.
+// unless it follows a zero. Any other one, and one point, are decimal points.
 func number(word string) (canonical string, ok bool) {
 	word = strings.TrimRight(strings.Trim(word, currencies), "%")
 	sign := ""
