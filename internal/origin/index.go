@@ -102,7 +102,7 @@ func (x *Index) hashed(tokens []string) []uint64 {
 // Look returns where a value was seen. A number is compared as a number alone.
 func (x *Index) Look(text string, isNumber bool) Origins {
 	found := x.known(text, isNumber)
-	if _, is := number(text); found == 0 && !is {
+	if found == 0 {
 		found = x.list(text)
 	}
 	if has(&x.seen, text) {
@@ -111,7 +111,8 @@ func (x *Index) Look(text string, isNumber bool) Origins {
 	return found
 }
 
-// list returns the origins that all values of a list in one text have.
+// list returns the origins that all values of a list in one text have. The parts
+// of a number are short, so it is no list of numbers.
 func (x *Index) list(text string) Origins {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' })
 	if len(parts) < 2 || len(parts) > 64 {
@@ -132,7 +133,7 @@ func (x *Index) known(text string, isNumber bool) (found Origins) {
 	if len(text) > 4*longest {
 		return 0
 	}
-	tokens := exact(text, isNumber)
+	tokens := exact(text)
 	if len(tokens) == 0 {
 		return 0
 	}

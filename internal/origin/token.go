@@ -105,8 +105,8 @@ func trim(word string) string {
 
 // exact returns the words of a value, or nothing if it has a character that a
 // source would not count as a part of a word: such a value is another one.
-func exact(value string, isNumber bool) (tokens []string) {
-	if strings.ContainsFunc(value, unicode.IsControl) || !isNumber && ambiguous(value) {
+func exact(value string) (tokens []string) {
+	if strings.ContainsFunc(value, unicode.IsControl) {
 		return nil
 	}
 	fields := strings.FieldsFunc(value, apart)
@@ -133,16 +133,16 @@ func exact(value string, isNumber bool) (tokens []string) {
 	return tokens
 }
 
-// ambiguous reports whether a text is a number of which the group of three
-// digits can be decimals: 100.000.
+// ambiguous reports whether the three digits after the point of a number can be
+// decimals or a group: 100.000.
 func ambiguous(word string) bool {
-	at := strings.IndexAny(word, ".,")
+	at := strings.IndexByte(word, '.')
 	return at > 0 && at <= 3 && len(word) == at+4 && word[0] != '0' && !strings.ContainsFunc(word[:at]+word[at+1:], func(r rune) bool { return r < '0' || r > '9' })
 }
 
 // canonical returns the canonical form of one word.
 func canonical(word string) string {
-	if n, is := number(word); is && !(ambiguous(word) && strings.Contains(word, ".")) {
+	if n, is := number(word); is && !ambiguous(word) {
 		return "#" + n
 	}
 	if strings.Contains(word, "://") {
