@@ -153,9 +153,6 @@ func askedByRuntime(d agent.RecordedDecision) bool {
 // runtime would.
 func decide(ctx context.Context, e *rego.Engine, d agent.RecordedDecision) (v verdict, err error) {
 	for i, req := range d.Requests {
-		if req.Purpose == perm.PurposeCommit && !e.DecidesCommits() {
-			return verdict{effect: perm.Allow}, nil
-		}
 		got, err := e.Decide(ctx, req)
 		if err != nil {
 			return verdict{}, fmt.Errorf("the policy cannot decide: %w", err)
