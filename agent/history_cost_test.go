@@ -36,7 +36,8 @@ func TestHistoryCost(t *testing.T) {
 		return testing.AllocsPerRun(50, ask)
 	}
 	few, many := cost(10), cost(10_000)
-	require.InDelta(t, few, many, 2, "%v allocations after 10 calls, %v after 10,000", few, many)
+	// The runtime allocates some too; a question that reads all calls, thousands.
+	require.InDelta(t, few, many, few/2, "%v allocations after 10 calls, %v after 10,000", few, many)
 }
 
 // pastOf returns the index of a session with calls of seven tools, each with a
