@@ -101,33 +101,55 @@ func startConsole(t *testing.T, w cli.Env, args ...string) string {
 	}
 }
 
+// consolePlace is a workspace in which one call was run.
+type consolePlace struct {
+	state, rules string
+	at           []string // flags
+}
+
+// newConsolePlace runs a call that writes a file under some rules.
+func newConsolePlace(t *testing.T, ends cli.ExitCode, rules string) consolePlace {
+	t.Helper()
+	workspace, state := testPlace(t)
+	dir := t.TempDir()
+	p := consolePlace{state, filepath.Join(dir, "rules.rego"), []string{"--workspace", workspace, "--state", state}}
+	script := filepath.Join(dir, "s.jsonl")
+	require.NoError(t, os.WriteFile(p.rules, []byte("package remit\n\n"+rules), 0o600))
+	require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"a.txt","content":"x\n"}}`+"\n"), 0o600))
+	var out bytes.Buffer
+	require.Equal(t, int(ends), run(t.Context(), append([]string{"run", "--policy", p.rules, "--on-ask", "wait", "--json", script}, p.at...), jsonEnv(&out)), out.String())
+	return p
+}
+
+// enter starts the console and enters it.
+func (p consolePlace) enter(t *testing.T, flags ...string) *consoleVisitor {
+	t.Helper()
+	return enterConsole(t, startConsole(t, jsonEnv(io.Discard), append(append([]string{"--numeric"}, flags...), p.at...)...))
+}
+
+// link returns the ID in the first link of a page to another one.
+func (consolePlace) link(t *testing.T, v *consoleVisitor, from, to string) string {
+	t.Helper()
+	_, id, found := strings.Cut(v.get(from), `href="`+to+`?id=`)
+	require.True(t, found)
+	id, _, _ = strings.Cut(id, `"`)
+	return id
+}
+
 // TestConsole: the command opens the address of its pages, which answer a call
 // under the rules of remit approve.
 func TestConsole(t *testing.T) {
-	workspace, state := testPlace(t)
-	at := []string{"--workspace", workspace, "--state", state}
-	dir := t.TempDir()
-	rules, script := filepath.Join(dir, "ask.rego"), filepath.Join(dir, "s.jsonl")
-	require.NoError(t, os.WriteFile(rules, []byte("package remit\n\nask contains \"a person looks\" if input.access.action == \"write\"\n\nallow contains \"reads\" if input.access.action == \"read\"\n"), 0o600))
-	require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"a.txt","content":"x\n"}}`+"\n"), 0o600))
-	var out, errs bytes.Buffer
-	w := jsonEnv(&out)
-	require.Equal(t, int(cli.ExitPending), run(t.Context(), append([]string{"run", "--policy", rules, "--on-ask", "wait", "--json", script}, at...), w), out.String())
-
-	w.Out, w.Err = io.Discard, &errs
-	v := enterConsole(t, startConsole(t, w, append([]string{"--numeric"}, at...)...))
-	page := v.get("/")
-	_, id, found := strings.Cut(page, `href="/approve?id=`)
-	require.True(t, found, page)
-	id, _, _ = strings.Cut(id, `"`)
-	page = v.get("/approve?id=" + id)
+	p := newConsolePlace(t, cli.ExitPending, "ask contains \"a person looks\" if input.access.action == \"write\"\n\nallow contains \"reads\" if input.access.action == \"read\"\n")
+	v := p.enter(t)
+	id := p.link(t, v, "/", "/approve")
+	page := v.get("/approve?id=" + id)
 	require.Contains(t, page, "a person looks")
 	form := url.Values{"form": {hidden(t, page, "form")}, "id": {id}, "request": {hidden(t, page, "request")}, "answer": {"approve"}, "scope": {"once"}}
 
-	require.NoError(t, approval.WriteSettings(state, approval.Settings{Passphrase: approval.NewVerifier("a long phrase")}))
+	require.NoError(t, approval.WriteSettings(p.state, approval.Settings{Passphrase: approval.NewVerifier("a long phrase")}))
 	require.Contains(t, v.get("/approve?id="+id), "typed at a terminal")
 	require.Equal(t, http.StatusForbidden, v.post("/approve", form).StatusCode)
-	require.NoError(t, approval.WriteSettings(state, approval.Settings{}))
+	require.NoError(t, approval.WriteSettings(p.state, approval.Settings{}))
 	require.Equal(t, http.StatusSeeOther, v.post("/approve", form).StatusCode)
 	require.Contains(t, v.get("/approve?id="+id), "approved by somebody")
 }
@@ -147,55 +169,31 @@ func TestConsoleAddress(t *testing.T) {
 // TestConsoleCommit: the pages answer a commit that waits under the rules of
 // remit approve.
 func TestConsoleCommit(t *testing.T) {
-	workspace, state := testPlace(t)
-	at := []string{"--workspace", workspace, "--state", state}
-	dir := t.TempDir()
-	rules, script := filepath.Join(dir, "ask.rego"), filepath.Join(dir, "s.jsonl")
-	require.NoError(t, os.WriteFile(rules, []byte("package remit\n\nask_commit contains \"a person looks\" if count(input.txn.effects) > 0\n\nallow contains \"all\" if input.access.action in {\"read\", \"write\"}\n"), 0o600))
-	require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"a.txt","content":"x\n"}}`+"\n"), 0o600))
-	var out, errs bytes.Buffer
-	w := jsonEnv(&out)
-	require.Equal(t, int(cli.ExitPending), run(t.Context(), append([]string{"run", "--policy", rules, "--on-ask", "wait", "--json", script}, at...), w), out.String())
-
-	w.Out, w.Err = io.Discard, &errs
-	v := enterConsole(t, startConsole(t, w, append([]string{"--numeric"}, at...)...))
-	page := v.get("/")
-	_, id, found := strings.Cut(page, `href="/commit?id=`)
-	require.True(t, found, page)
-	id, _, _ = strings.Cut(id, `"`)
-	page = v.get("/commit?id=" + id)
+	p := newConsolePlace(t, cli.ExitPending, "ask_commit contains \"a person looks\" if count(input.txn.effects) > 0\n\nallow contains \"all\" if input.access.action in {\"read\", \"write\"}\n")
+	v := p.enter(t)
+	id := p.link(t, v, "/", "/commit")
+	page := v.get("/commit?id=" + id)
 	require.Contains(t, page, "a person looks")
 	form := url.Values{"form": {hidden(t, page, "form")}, "id": {id}, "request": {hidden(t, page, "request")}, "answer": {"approve"}}
 
-	require.NoError(t, approval.WriteSettings(state, approval.Settings{Passphrase: approval.NewVerifier("a long phrase")}))
+	require.NoError(t, approval.WriteSettings(p.state, approval.Settings{Passphrase: approval.NewVerifier("a long phrase")}))
 	page = v.get("/commit?id=" + id)
 	require.Contains(t, page, "typed at a terminal")
 	require.Contains(t, page, "pending")
 	require.Equal(t, http.StatusForbidden, v.post("/commit", form).StatusCode)
-	require.NoError(t, approval.WriteSettings(state, approval.Settings{}))
+	require.NoError(t, approval.WriteSettings(p.state, approval.Settings{}))
 	require.Equal(t, http.StatusSeeOther, v.post("/commit", form).StatusCode)
 	require.Contains(t, v.get("/commit?id="+id), "approved by somebody; its process has ended")
-	require.Equal(t, int(cli.ExitOK), run(t.Context(), append([]string{"resume", "--policy", rules, "--at-end", "commit", id}, at...), jsonEnv(&out)), out.String())
+	require.Equal(t, int(cli.ExitOK), run(t.Context(), append([]string{"resume", "--policy", p.rules, "--at-end", "commit", id}, p.at...), jsonEnv(io.Discard)))
 	require.Contains(t, v.get("/commit?id="+id), "The transaction is committed")
 }
 
 // TestConsoleVerbs: the pages explain a denied call by the policy that decided,
 // and show what remit doctor finds.
 func TestConsoleVerbs(t *testing.T) {
-	workspace, state := testPlace(t)
-	at := []string{"--workspace", workspace, "--state", state}
-	dir := t.TempDir()
-	rules, script := filepath.Join(dir, "rules.rego"), filepath.Join(dir, "s.jsonl")
-	require.NoError(t, os.WriteFile(rules, []byte("package remit\n\nallow contains \"reads\" if input.access.action == \"read\"\n"), 0o600))
-	require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"a.txt","content":"x\n"}}`+"\n"), 0o600))
-	var out bytes.Buffer
-	w := jsonEnv(&out)
-	require.Equal(t, int(cli.ExitDenied), run(t.Context(), append([]string{"run", "--policy", rules, "--json", script}, at...), w), out.String())
-	w.Out = io.Discard
-	v := enterConsole(t, startConsole(t, w, append([]string{"--numeric", "--policy", rules}, at...)...))
-	_, id, found := strings.Cut(v.get("/timeline"), `href="/call?id=`)
-	require.True(t, found)
-	id, _, _ = strings.Cut(id, `"`)
+	p := newConsolePlace(t, cli.ExitDenied, "allow contains \"reads\" if input.access.action == \"read\"\n")
+	v := p.enter(t, "--policy", p.rules)
+	id := p.link(t, v, "/timeline", "/call")
 	require.Contains(t, v.get("/call?id="+id), "Explain it, and let it through from now on")
 	page := v.get("/why?id=" + id)
 	require.Contains(t, page, "the smallest change that lets it through")

@@ -18,18 +18,28 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 )
 
+// watch starts remit pending --watch. End ends it, and requires its code 0.
+func (p targetPlace) watch(t *testing.T) (lines *bufio.Scanner, end func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	out, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, p.at("pending", "--watch", "--json"), testEnv(strings.NewReader(""), w, io.Discard))
+		_ = w.Close()
+	}()
+	return bufio.NewScanner(out), func() {
+		t.Helper()
+		stop()
+		require.Zero(t, <-ended)
+	}
+}
+
 // TestWatchPending: calls are told of when they begin to wait, are answered, and wait no more.
 func TestWatchPending(t *testing.T) {
 	p := newTarget(t)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	out, w := io.Pipe()
-	code := make(chan int, 1)
-	go func() {
-		code <- run(ctx, p.at("pending", "--watch", "--json"), testEnv(strings.NewReader(""), w, io.Discard))
-		_ = w.Close()
-	}()
-	lines := bufio.NewScanner(out)
+	lines, end := p.watch(t)
 	next := func() (r approve.PendingRecord) {
 		require.True(t, lines.Scan())
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &r))
@@ -53,8 +63,7 @@ func TestWatchPending(t *testing.T) {
 	gone := next()
 	require.Equal(t, p.call, gone.Call)
 	require.Equal(t, "gone", gone.State)
-	stop()
-	require.Zero(t, <-code)
+	end()
 }
 
 // TestWatchCommits: a commit that waits, is answered, and waits no more is told of like a call.
@@ -70,15 +79,7 @@ func TestWatchCommits(t *testing.T) {
 	require.Equal(t, int(cli.ExitPending), code, said+errs)
 	txn := regexp.MustCompile(`t_[0-9a-z]{12}`).FindString(said)
 
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	out, w := io.Pipe()
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, p.at("pending", "--watch", "--json"), testEnv(strings.NewReader(""), w, io.Discard))
-		_ = w.Close()
-	}()
-	lines := bufio.NewScanner(out)
+	lines, end := p.watch(t)
 	next := func(state string) {
 		t.Helper()
 		var r struct{ Commit, State string }
@@ -94,8 +95,7 @@ func TestWatchCommits(t *testing.T) {
 	code, said, errs = p.run(personHere, p.at("revert", txn)...)
 	require.Zero(t, code, said+errs)
 	next("gone")
-	stop()
-	require.Zero(t, <-ended)
+	end()
 }
 
 // TestWatchNothing: a watch that finds nothing to show says that it goes on, beside what it writes for programs.
