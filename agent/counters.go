@@ -35,6 +35,7 @@ type sessionCounters struct {
 	registry func() *tool.Registry
 
 	mu       sync.Mutex                        // never held across a wait
+	changes  int                               // how often calls and labels changed them
 	tools    *btree.Map[string, *toolCounters] // copied on write, shared with the facts of calls
 	calls    map[string]*reservedCall          // by call ID: in flight, or without a final status
 	recent   []endedCall
@@ -94,6 +95,31 @@ func order(a, b endedCall) int {
 // newSessionCounters returns empty counters that follow the tools of registry.
 func newSessionCounters(now func() time.Time, registry func() *tool.Registry) *sessionCounters {
 	return &sessionCounters{now: now, registry: registry, tools: btree.NewMap[string, *toolCounters](treeDegree), calls: map[string]*reservedCall{}, shown: []perm.RecentCall{}, past: &pastCalls{}}
+}
+
+// idle reports whether no call is in flight. n numbers this state of the counts.
+func (t *sessionCounters) idle() (n int, idle bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.calls {
+		if c.flying {
+			return t.changes, false
+		}
+	}
+	return t.changes, true
+}
+
+// replace makes the counts those of fresh, which nothing else uses, unless they
+// changed since idle returned n.
+func (t *sessionCounters) replace(fresh *sessionCounters, n int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.changes != n {
+		return false
+	}
+	t.tools, t.calls, t.recent, t.shown = fresh.tools, fresh.calls, fresh.recent, fresh.shown
+	t.labels, t.requires, t.past, t.events, t.declared = fresh.labels, fresh.requires, fresh.past, fresh.events, fresh.declared
+	return true
 }
 
 // declare adds the counters that tools declare, so that a policy finds a zero
@@ -192,6 +218,7 @@ func (t *sessionCounters) held(id string, now time.Time) perm.SessionFacts {
 func (t *sessionCounters) reserve(id, call string, ref record.ToolRef, sums map[string]json.Number) pipeline.Reservation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.changes++
 	c := t.calls[call]
 	if c == nil || !c.queued {
 		var numbers []int
@@ -224,6 +251,7 @@ func (t *sessionCounters) unreserve(c *reservedCall) {
 func (t *sessionCounters) release(call string, s tool.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.changes++
 	c, ok := t.calls[call]
 	if !ok {
 		return
@@ -251,6 +279,7 @@ func (t *sessionCounters) release(call string, s tool.Status) {
 func (t *sessionCounters) records(at time.Time, lines []revert.CallRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.changes++
 	for _, l := range lines {
 		t.record(l.Call, at, l.Body)
 	}
@@ -427,6 +456,7 @@ func (t *sessionCounters) drop(call string) {
 func (t *sessionCounters) label(labels, requires []string) (freshLabels, freshRequires []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.changes++
 	return add(&t.labels, labels), add(&t.requires, requires)
 }
 

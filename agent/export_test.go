@@ -29,7 +29,7 @@ func FactsAt(s *Session, now time.Time) perm.SessionFacts {
 // RebuiltAt is FactsAt of what the journal alone says.
 func RebuiltAt(ctx context.Context, s *Session, now time.Time) (perm.SessionFacts, error) {
 	again := &Session{rt: s.rt, id: s.id, limits: s.limits, state: &sessionState{counters: newSessionCounters(s.rt.services.Host.Now, s.rt.tools.Load)}}
-	if err := s.rt.recount(ctx, s.id, again.state.counters); err != nil {
+	if _, _, err := s.rt.recount(ctx, s.id, again.state.counters); err != nil {
 		return perm.SessionFacts{}, err
 	}
 	return FactsAt(again, now), nil

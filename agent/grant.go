@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func (s *Session) Delegate(ctx context.Context, to perm.Principal, opts ...Sessi
 	case len(to.Chain) > 0:
 		return nil, errors.New("agent: the chain of a principal is made of the sessions that handed the grant on")
 	}
-	if err := s.state.grant.Check(ctx); err != nil {
+	if err := cmp.Or(s.state.grant.Check(ctx), s.catchUp(ctx, "")); err != nil {
 		return nil, fmt.Errorf("agent: hand on: %w", err)
 	}
 	child := &Session{rt: s.rt, principal: to.Clone(), roots: s.roots, limits: s.limits}

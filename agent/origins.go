@@ -299,6 +299,13 @@ func (o *origins) follow() {
 	o.follows = true
 }
 
+// others makes the next look read what other processes have written.
+func (o *origins) others() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.whole = false
+}
+
 // written notes records that this process has written.
 func (o *origins) written(lines []revert.CallRecord) {
 	o.mu.Lock()

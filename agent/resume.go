@@ -228,6 +228,9 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.catchUp(ctx, txn); err != nil {
+		return nil, err
+	}
 	tx := newTxn(s, revert.NewRecorder(rt.journal, rt.services.Host, s.id).In(txn), s.roots, t.Prompt)
 	for _, c := range t.Calls {
 		if c.Started != nil {
@@ -293,25 +296,43 @@ func (rt *Runtime) principalOf(ctx context.Context, id string) (who perm.Princip
 	return who, canon.Decode(body.Principal, &who)
 }
 
-// recount rebuilds a session's labels and counts from the journal.
-func (rt *Runtime) recount(ctx context.Context, id string, t *sessionCounters) error {
-	kinds := []record.Kind{
+// countedKinds are the records that the counts of a session are a fold of.
+func countedKinds() []record.Kind {
+	return []record.Kind{
 		record.KindLabelled, record.KindHeld, record.KindDropped, record.KindStarted, record.KindInvalid, record.KindDenied,
 		record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
 	}
-	erased, from := map[string]bool{}, int64(0)
+}
+
+// recount rebuilds a session's labels and counts from the journal. It returns
+// the transactions that the records of the session do not end, with the
+// positions of their beginnings, and the position of the last record.
+func (rt *Runtime) recount(ctx context.Context, id string, t *sessionCounters) (unfinished map[string]int64, last int64, err error) {
+	kinds := append(countedKinds(), record.KindBegun, record.KindNested, record.KindCommitted, record.KindAborted)
+	erased, unfinished := map[string]bool{}, map[string]int64{}
 	t.events = nil // these calls began and ended before
 	for e, err := range rt.journal.Entries(ctx, journal.Query{Session: id, Kinds: kinds}) {
 		if err != nil {
-			return fmt.Errorf("the session's counts: %w", err)
+			return nil, 0, fmt.Errorf("the session's counts: %w", err)
 		}
-		from = e.Pos
+		last = e.Pos
+		switch e.Header.Kind {
+		case record.KindBegun, record.KindNested:
+			if _, known := unfinished[e.Header.Txn]; !known {
+				unfinished[e.Header.Txn] = e.Pos
+			}
+			continue
+		case record.KindCommitted, record.KindAborted:
+			delete(unfinished, e.Header.Txn)
+			continue
+		default:
+		}
 		if e.Erased != "" {
 			continue // the record of the erasure counts for all of the call
 		}
 		rec, err := record.Unseal(e)
 		if err != nil {
-			return fmt.Errorf("the session's counts: %w", err)
+			return nil, 0, fmt.Errorf("the session's counts: %w", err)
 		}
 		if rec.Kind == record.KindErased {
 			if erased[rec.Call] {
@@ -322,6 +343,6 @@ func (rt *Runtime) recount(ctx context.Context, id string, t *sessionCounters) e
 		t.records(rec.At, []revert.CallRecord{{Call: rec.Call, Body: rec.Body}})
 	}
 	t.settle()
-	t.events = &events{from: from}
-	return nil
+	t.events = &events{from: last}
+	return unfinished, last, nil
 }

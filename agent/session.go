@@ -73,12 +73,25 @@ func (s *Session) begin(ctx context.Context, late bool, p *revert.Prompt) (*Txn,
 	if err := cmp.Or(s.rt.open(), s.CheckValid(ctx)); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	rec, err := s.beginRecord(ctx, host.NewID(s.rt.services.Host, "t_"), late, p)
+	if late || s.state.moves.busy.Load() { // or attempts in a row would each leave a transaction
+		if err := s.catchUp(ctx, ""); err != nil {
+			return nil, fmt.Errorf("begin: %w", err)
+		}
+	}
+	id := host.NewID(s.rt.services.Host, "t_")
+	rec, err := s.beginRecord(ctx, id, late, p)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
 	tx := newTxn(s, rec, s.roots, p)
 	s.rt.live.add(tx)
+	if late { // its beginning is not on the journal yet
+		return tx, nil
+	}
+	if err := s.catchUp(ctx, id); err != nil {
+		_, back := tx.revert(context.WithoutCancel(ctx))
+		return nil, errors.Join(fmt.Errorf("begin: %w", err), back)
+	}
 	return tx, nil
 }
 

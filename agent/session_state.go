@@ -28,6 +28,7 @@ type sessionState struct {
 	userURLs *userURLs
 	origins  *origins
 	from     *sessionState // of the delegating session; kept so that its uses are counted once
+	moves    *moves
 
 	properties sync.Map     // for filters
 	requests   atomic.Int64 // number of turns so far: batches and single calls
@@ -114,7 +115,7 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	}
 	counters := newSessionCounters(rt.services.Host.Now, rt.tools.Load)
 	counters.events = &events{}
-	return &sessionState{counters: counters, grant: grant.New(c), userURLs: urls, origins: values, from: from}
+	return &sessionState{counters: counters, grant: grant.New(c), userURLs: urls, origins: values, from: from, moves: newMoves(rt.journal)}
 }
 
 // inherit gives a delegated session the current labels and requirements of its
@@ -187,7 +188,11 @@ func (rt *Runtime) restore(ctx context.Context, id string, body *record.Session)
 	if revoked {
 		st.grant.Revoke(why)
 	}
-	return st, rt.recount(ctx, id, st.counters)
+	unfinished, last, err := rt.recount(ctx, id, st.counters)
+	if err != nil {
+		return nil, err
+	}
+	return st, st.moves.begin(ctx, rt, unfinished, last)
 }
 
 // started counts the calls that started under a session's grant and its

@@ -1,0 +1,188 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/perm/rego"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/sqlite"
+	"github.com/remit-dev/remit/tool"
+)
+
+// sharing returns runtimes that have one journal open, as processes do.
+func sharing(t *testing.T, n int, opts ...agent.Option) (all []*agent.Runtime) {
+	dir := filepath.Join(t.TempDir(), "state")
+	for range n {
+		j, err := sqlite.Open(t.Context(), dir)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, j.Close()) })
+		all = append(all, newRuntime(t, append([]agent.Option{agent.Journal(j)}, opts...)...))
+	}
+	return all
+}
+
+// inEach returns a session in each runtime.
+func inEach(t *testing.T, all []*agent.Runtime, opts ...agent.SessionOption) (held []*agent.Session) {
+	first := newSession(t, all[0], opts...)
+	for i, rt := range all {
+		s := first
+		if i > 0 {
+			var err error
+			s, err = rt.ResumeSession(t.Context(), first.Token())
+			require.NoError(t, err)
+		}
+		held = append(held, s)
+	}
+	return held
+}
+
+// echoes are tools that do nothing: a policy can tell them apart.
+func echoes(t *testing.T) (tools []tool.Tool) {
+	for _, name := range []string{"one", "two", "taint"} {
+		tl, err := tool.Create(name, "", func(_ context.Context, in string) (string, error) {
+			if in == "fail" {
+				return "", errors.New("as asked")
+			}
+			return in, nil
+		}, tool.Pure())
+		tools = append(tools, mustTool(t, tl, err))
+	}
+	return tools
+}
+
+const tainting = `package remit
+allow contains "all" if true
+label contains "tainted" if input.tool.name == "taint"
+deny contains "tainted" if { input.tool.name == "two"; "tainted" in input.session.labels }
+`
+
+// TestLaterCallsOfAnotherProcess has two processes hold one session. What the
+// second one does counts in the first one.
+func TestLaterCallsOfAnotherProcess(t *testing.T) {
+	policy := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": tainting + `
+limit contains {"budget": "ones", "max": 3, "tools": ["one"]} if input.tool.name == "one"
+`}})
+	held := inEach(t, sharing(t, 2, agent.Tools(echoes(t)...), agent.Policy(policy)))
+	call := func(s *agent.Session, name string) error {
+		_, err := s.Update(t.Context(), func(tx *agent.Txn) error {
+			_, err := tx.Invoke(t.Context(), name, "x")
+			return err
+		})
+		return err
+	}
+	require.NoError(t, call(held[0], "one"))
+	require.NoError(t, call(held[1], "one"))
+	require.NoError(t, call(held[1], "one"))
+	require.ErrorIs(t, call(held[0], "one"), tool.ErrDenied, "three calls were made")
+	require.NoError(t, call(held[0], "two"))
+	require.NoError(t, call(held[1], "taint"))
+	require.ErrorIs(t, call(held[0], "two"), tool.ErrDenied, "the session is tainted")
+}
+
+// TestOneProcessAtATime begins transactions of one session in several processes,
+// in an order that follows from a seed. Only one of them has any open, and each
+// sees the counts, the labels and the earlier calls that the journal has.
+func TestOneProcessAtATime(t *testing.T) {
+	policy := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": tainting}})
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		held := inEach(t, sharing(t, 3, agent.Tools(echoes(t)...), agent.Policy(policy)))
+		open, calls := make([][]*agent.Txn, len(held)), map[string]int{}
+		for step := range 120 {
+			p := r.IntN(len(held))
+			about := fmt.Sprintf("seed %d, step %d, process %d", seed, step, p)
+			elsewhere := false
+			for other, txns := range open {
+				elsewhere = elsewhere || other != p && len(txns) > 0
+			}
+			switch what := r.IntN(4); {
+			case elsewhere && r.IntN(10) > 0: // or most steps would be refused
+			case len(open[p]) == 0 || what == 0 && len(open[p]) < 3:
+				tx, err := held[p].Begin(t.Context())
+				if elsewhere {
+					require.ErrorIs(t, err, revert.ErrBusy, about)
+					continue
+				}
+				require.NoError(t, err, about)
+				open[p] = append(open[p], tx)
+				now := time.Now()
+				want, err := agent.RebuiltAt(t.Context(), held[p], now)
+				require.NoError(t, err)
+				require.Equal(t, want, agent.FactsAt(held[p], now), about)
+				for _, name := range []string{"one", "taint"} {
+					require.Equal(t, calls[name], countOf(want, name), "%s, %s: %v", about, name, want.Recent)
+				}
+			case what < 3 && r.IntN(4) > 0:
+				name := []string{"one", "two", "taint"}[r.IntN(3)]
+				in := []string{"x", "fail"}[r.IntN(2)]
+				_, err := open[p][r.IntN(len(open[p]))].Invoke(t.Context(), name, in)
+				if name != "two" {
+					calls[name]++
+					require.Equal(t, in == "fail", err != nil, "%s: %v", about, err)
+				}
+			default:
+				tx := open[p][0]
+				open[p] = open[p][1:]
+				require.NoError(t, tx.Commit(t.Context()), about)
+			}
+		}
+	}
+}
+
+// countOf is how often a tool ran.
+func countOf(f perm.SessionFacts, name string) int {
+	for tl, c := range f.Tools.All() {
+		if tl == name {
+			return c.Run + c.Failed
+		}
+	}
+	return 0
+}
+
+// TestProcessesInARace has processes begin at the same time, again and again,
+// under a budget. No call more than it allows is made.
+func TestProcessesInARace(t *testing.T) {
+	const most = 20
+	var ran atomic.Int32
+	slow, err := tool.Create("slow", "", func(_ context.Context, in string) (string, error) {
+		ran.Add(1)
+		return in, nil
+	}, tool.Pure())
+	policy := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": fmt.Sprintf(`package remit
+allow contains "all" if true
+limit contains {"budget": "calls", "max": %d, "tools": ["slow"]} if true
+`, most)}})
+	held := inEach(t, sharing(t, 3, agent.Tools(mustTool(t, slow, err)), agent.Policy(policy)))
+	var all sync.WaitGroup
+	for p, s := range held {
+		for range 2 {
+			all.Go(func() {
+				for denied := false; !denied; {
+					_, err := s.Update(t.Context(), func(tx *agent.Txn) error {
+						_, err := tx.Invoke(t.Context(), "slow", "x")
+						return err
+					})
+					denied = errors.Is(err, tool.ErrDenied)
+					if err != nil && !denied && !errors.Is(err, revert.ErrBusy) {
+						t.Errorf("process %d: %v", p, err)
+						return
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	require.EqualValues(t, most, ran.Load())
+}
