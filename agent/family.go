@@ -15,14 +15,20 @@ import (
 type family struct {
 	journal journal.Journal
 	first   string // session
+	kinds   []record.Kind
 
 	mu       sync.Mutex // never held across a wait
 	pos      int64
 	sessions map[string]bool
 }
 
-func newFamily(j journal.Journal, first string) family {
-	return family{journal: j, first: first, sessions: map[string]bool{first: true}}
+func newFamily(j journal.Journal, first string, kinds ...record.Kind) family {
+	return family{journal: j, first: first, kinds: append(kinds, record.KindDelegated, record.KindErased), sessions: map[string]bool{first: true}}
+}
+
+// saidKinds are the records that have what a session was told.
+func saidKinds() []record.Kind {
+	return []record.Kind{record.KindHeard, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified}
 }
 
 // read calls note for each new record, with the lock held, and lost for each
@@ -32,10 +38,7 @@ func (f *family) read(ctx context.Context, note func(call string, body record.Bo
 	if err != nil {
 		return err
 	}
-	kinds := []record.Kind{
-		record.KindDelegated, record.KindHeard, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified, record.KindErased,
-	}
-	for e, err := range f.journal.Entries(ctx, journal.Query{Kinds: kinds, After: after}) {
+	for e, err := range f.journal.Entries(ctx, journal.Query{Kinds: f.kinds, After: after}) {
 		if err == nil {
 			err = f.entry(e, note, lost)
 		}

@@ -127,6 +127,9 @@ func (s *Session) Delegate(ctx context.Context, to perm.Principal, opts ...Sessi
 	if err := rec.Write(ctx, w); err != nil {
 		return nil, fmt.Errorf("agent: hand on: %w", err)
 	}
+	if s.state.moves.shared { // another process can resume it
+		s.state.origins.follow()
+	}
 	return child, nil
 }
 

@@ -33,12 +33,13 @@ type origins struct {
 	follows bool
 	begun   bool            // this process hands over what it writes
 	whole   bool            // the journal was read
+	shared  bool            // other processes can use the journal
 	reading chan struct{}   // holds an element while the journal is read
 	noted   map[string]bool // calls whose result is noted before its record
 }
 
 func newOrigins(j journal.Journal, session string, data json.RawMessage, declared func(record.ToolRef) *shape) *origins {
-	o := &origins{family: newFamily(j, session), declared: declared, tools: map[string]record.ToolRef{}, settings: map[string]bool{}, noted: map[string]bool{}, reading: make(chan struct{}, 1)}
+	o := &origins{shared: isShared(j), family: newFamily(j, session, saidKinds()...), declared: declared, tools: map[string]record.ToolRef{}, settings: map[string]bool{}, noted: map[string]bool{}, reading: make(chan struct{}, 1)}
 	o.index = origin.New(o.digest)
 	o.config(data)
 	return o
@@ -288,7 +289,7 @@ func (o *origins) catchUp(ctx context.Context) error {
 	err := o.read(ctx, o.note, o.lost)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.whole = err == nil
+	o.whole, o.follows = err == nil, o.follows || o.shared && len(o.sessions) > 1
 	return err
 }
 

@@ -109,6 +109,9 @@ func (rt *Runtime) newSessionState(id string, body *record.Session, set perm.Set
 	if body.Parent != "" || body.Uses > 0 || !body.Expires.IsZero() {
 		c.CheckRevoked = rt.register.gone
 	}
+	if body.Uses > 0 && isShared(rt.journal) {
+		c.Before = newGrantUses(rt.journal, id).before
+	}
 	urls, values := newUserURLs(rt.journal, id), newOrigins(rt.journal, id, body.Data, rt.shapeOf)
 	if from != nil {
 		urls, values = from.userURLs, from.origins

@@ -347,7 +347,10 @@ func TestExecTerminal(t *testing.T) {
 	until := func(text string) {
 		for !strings.Contains(seen, text) {
 			b, err := screen.ReadByte()
-			require.NoError(t, err, seen)
+			if err != nil {
+				_ = cmd.Wait()
+				require.NoError(t, err, "%s; exit code %d", seen, cmd.ProcessState.ExitCode())
+			}
 			seen += string(b)
 		}
 	}

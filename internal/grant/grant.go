@@ -29,6 +29,9 @@ type Config struct {
 	// CheckRevoked reports whether another process has revoked the grant, and
 	// why. An error refuses the access. Nil: no other process can revoke it.
 	CheckRevoked func(ctx context.Context, id string) (revoked bool, why string, err error)
+	// Before returns how many calls the journal has that started under the grant
+	// before a call whose start it has. Nil: no other process can use the grant.
+	Before func(ctx context.Context, call string) (int, error)
 }
 
 type grant struct {
@@ -144,6 +147,40 @@ func (g Grant) Bounded() bool {
 	return false
 }
 
+// Counted reports whether other processes can use up the grant or one of its
+// parents. CheckStarted then decides about each call.
+func (g Grant) Counted() bool {
+	for at := g.g; at != nil; at = at.Parent.g {
+		if at.Uses > 0 && at.Before != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckStarted returns callstate.ErrDenied, with the reason, if calls of other
+// processes had used up the grant when a call started. The start of the call is
+// on the journal.
+func (g Grant) CheckStarted(ctx context.Context, call string) error {
+	for at := g.g; at != nil; at = at.Parent.g {
+		if at.Uses == 0 || at.Before == nil {
+			continue
+		}
+		n, err := at.Before(ctx, call)
+		if err != nil {
+			return fmt.Errorf("%w: how often the grant of session %s was used cannot be told: %w", callstate.ErrDenied, at.ID, err)
+		}
+		if n >= at.Uses {
+			return at.usedUp()
+		}
+	}
+	return nil
+}
+
+func (g *grant) usedUp() error {
+	return fmt.Errorf("%w: the grant of session %s is used up: it was for %d calls", callstate.ErrDenied, g.ID, g.Uses)
+}
+
 // Use counts one call against the grant and each of its parents: against all of
 // them or none. The caller must call back if the call did not start.
 func (g Grant) Use(ctx context.Context) (back func(), err error) {
@@ -175,7 +212,7 @@ func (g Grant) take() (back func(), err error) {
 		at.mu.Unlock()
 		if over {
 			back()
-			return nil, fmt.Errorf("%w: the grant of session %s is used up: it was for %d calls", callstate.ErrDenied, at.ID, at.Uses)
+			return nil, at.usedUp()
 		}
 		taken = append(taken, at)
 	}

@@ -43,8 +43,20 @@ func (l *Pipeline) over(ctx context.Context, a admitted, limit perm.Limit, dynam
 }
 
 // charge calls write, which puts the start of a call on the journal. It returns
-// a denial if the call exceeds a shared limit by the order of the journal.
+// a denial if the call exceeds a shared limit, or the number of uses of the
+// grant, by the order of the journal.
 func (l *Pipeline) charge(ctx context.Context, p permitted, write func() error) (*callstate.DeniedError, error) {
+	over, err := l.chargeLimits(ctx, p, write)
+	if over != nil || err != nil {
+		return over, err
+	}
+	if err := l.p.Grant.CheckStarted(ctx, p.id); err != nil {
+		return &callstate.DeniedError{Access: p.asked()[0], Stage: "grant", Why: err.Error()}, nil
+	}
+	return nil, nil
+}
+
+func (l *Pipeline) chargeLimits(ctx context.Context, p permitted, write func() error) (*callstate.DeniedError, error) {
 	limits := shared(p.decision.Limits())
 	var per []string
 	for _, limit := range limits {

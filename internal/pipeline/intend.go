@@ -31,8 +31,8 @@ func (l *Pipeline) intend(ctx context.Context, f filtered) (intended, *tool.Outc
 	if p.released == nil {
 		p.charged = shared(p.decision.Limits())
 	}
-	if err == nil && len(p.charged) > 0 {
-		//mutant:none the barrier of the branch below, for calls that a shared budget counts
+	if err == nil && (len(p.charged) > 0 || p.released == nil && l.p.Grant.Counted()) {
+		//mutant:none the barrier of the branch below, for calls that other processes count
 		w := revert.Write{Records: []revert.CallRecord{{Call: p.id, Body: started}}, Durable: true}
 		var over *callstate.DeniedError
 		if over, err = l.charge(ctx, p, func() error { return l.p.Recorder.Write(ctx, w) }); over != nil {
