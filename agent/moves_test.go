@@ -186,3 +186,72 @@ limit contains {"budget": "calls", "max": %d, "tools": ["slow"]} if true
 	all.Wait()
 	require.EqualValues(t, most, ran.Load())
 }
+
+// TestUsesInSeveralProcesses has a session and its delegates, in several
+// processes, use up one grant. No call more starts.
+func TestUsesInSeveralProcesses(t *testing.T) {
+	const most = 15
+	var ran atomic.Int32
+	use, err := tool.Create("use", "", func(_ context.Context, in string) (string, error) {
+		ran.Add(1)
+		return in, nil
+	}, tool.Pure())
+	runtimes := sharing(t, 3, agent.Tools(mustTool(t, use, err)), agent.Policy(allowAll()))
+	parent := hand(t, newSession(t, runtimes[0]), agent.MaxUses(most))
+	held := []*agent.Session{parent}
+	for _, rt := range runtimes[1:] {
+		child, err := rt.ResumeSession(t.Context(), hand(t, parent).Token())
+		require.NoError(t, err)
+		held = append(held, child)
+	}
+	var all sync.WaitGroup
+	for _, s := range held {
+		for range 2 {
+			all.Go(func() {
+				for {
+					if _, err := s.Call(t.Context(), "use", "x"); err != nil {
+						if !errors.Is(err, tool.ErrDenied) {
+							t.Error(err)
+						}
+						return
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	require.EqualValues(t, most, ran.Load())
+}
+
+// TestDeadProcess ends a process with an open transaction. The next one counts
+// its calls, also after another one has taken the transaction over.
+func TestDeadProcess(t *testing.T) {
+	policy := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": tainting}})
+	runtimes := sharing(t, 3, agent.Tools(echoes(t)...), agent.Policy(policy))
+	held := inEach(t, runtimes)
+	first := begin(t, held[0])
+	_, err := first.Invoke(t.Context(), "taint", "x")
+	require.NoError(t, err)
+	_, err = held[1].Begin(t.Context())
+	require.ErrorIs(t, err, revert.ErrBusy)
+	require.NoError(t, runtimes[0].Journal().Close()) // as the end of its process
+	tx := begin(t, held[1])
+	_, err = tx.Invoke(t.Context(), "two", "x")
+	require.ErrorIs(t, err, tool.ErrDenied, "tainted by the process that is gone")
+	_, err = runtimes[2].ResumeTxn(t.Context(), first.ID())
+	require.ErrorIs(t, err, revert.ErrBusy, "the session is in the second process")
+	require.NoError(t, tx.Commit(t.Context()))
+	again, err := runtimes[2].ResumeTxn(t.Context(), first.ID())
+	require.NoError(t, err)
+	_, err = again.Invoke(t.Context(), "one", "x")
+	require.NoError(t, err)
+	_, err = held[1].Begin(t.Context())
+	require.ErrorIs(t, err, revert.ErrBusy)
+	require.NoError(t, again.Commit(t.Context()))
+	begin(t, held[1])
+	now := time.Now()
+	want, err := agent.RebuiltAt(t.Context(), held[1], now)
+	require.NoError(t, err)
+	require.Equal(t, want, agent.FactsAt(held[1], now))
+	require.Equal(t, 1, countOf(want, "one"))
+}
