@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -26,8 +27,9 @@ import (
 // each counts those of the other at its next transaction.
 type moves struct {
 	shared  bool            // other processes can use the journal
-	reading chan struct{}   // holds an element while the journal is read; guards pos, stale and dead
+	reading chan struct{}   // holds an element while the journal is read; guards the fields up to dead
 	pos     int64           // all beginnings up to this position are known
+	seen    int64           // what othersWrote returned at the last look
 	stale   bool            // the counts lack what others did
 	dead    map[string]bool // unfinished transactions whose process is gone; their calls are counted
 
@@ -38,7 +40,7 @@ type moves struct {
 }
 
 func newMoves(j journal.Journal) *moves {
-	return &moves{shared: isShared(j), reading: make(chan struct{}, 1), dead: map[string]bool{}, nested: map[string]int{}}
+	return &moves{shared: isShared(j), seen: math.MinInt64, reading: make(chan struct{}, 1), dead: map[string]bool{}, nested: map[string]int{}}
 }
 
 // nests notes that this process is about to begin a nested transaction with calls
@@ -125,6 +127,10 @@ func (s *Session) catchUp(ctx context.Context, mine string) error {
 // readOthers does the work of catchUp.
 func (s *Session) readOthers(ctx context.Context, mine string) error {
 	m := s.state.moves
+	n, err := s.rt.othersWrote(ctx)
+	if err != nil || n == m.seen && !m.stale {
+		return err
+	}
 	others, pos, err := s.begunByOthers(ctx, mine)
 	if err != nil {
 		return err
@@ -141,9 +147,20 @@ func (s *Session) readOthers(ctx context.Context, mine string) error {
 			return err
 		}
 	}
-	m.pos = max(m.pos, pos)
+	m.pos, m.seen = max(m.pos, pos), n
 	delete(m.dead, mine) // this process has taken it over
 	return nil
+}
+
+// othersWrote returns a number that differs from each earlier one if another
+// process may have written to the journal since.
+func (rt *Runtime) othersWrote(ctx context.Context) (int64, error) {
+	if j, ok := rt.journal.(interface {
+		Others(ctx context.Context) (int64, error)
+	}); ok {
+		return j.Others(ctx)
+	}
+	return rt.looks.Add(1), nil // unknown
 }
 
 // begunByOthers returns the transactions that other processes began or took over

@@ -46,6 +46,7 @@ type Runtime struct {
 	live          openTxns
 	named         callIDLocks
 	register      grantRegistry
+	looks         atomic.Int64 // at a journal that does not tell what others wrote
 	sessionStates sessionStates
 	shapes        shapes
 	abandon       AbandonedAction

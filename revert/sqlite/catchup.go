@@ -36,8 +36,12 @@ func (w *writer) catchUp() error {
 	if err := w.readClaims(); err != nil {
 		return err
 	}
+	before := w.last
 	if w.last, w.count, err = w.lastBatch(); err != nil {
 		return err
+	}
+	if w.last != before {
+		w.foreign.found.Add(1)
 	}
 	if size := w.last.pos() + w.count - 1; w.last > 0 && size != w.tree.Size() {
 		if w.tree, err = journal.TreeOf(size, w.hashes()); err != nil {

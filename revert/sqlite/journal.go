@@ -23,6 +23,7 @@ type Journal struct {
 	kept    unnamedBlobs
 	names   namedBlobs
 	recent  recent
+	foreign foreign
 	hashed  atomic.Pointer[storedBatch] // the last one whose hashes were read
 	writer  *writer                     // belongs to the leader; nil until it is needed
 	failed  atomic.Pointer[error]

@@ -105,6 +105,7 @@ func statements() [stmtCount]string {
 // early with a context: the driver could not tell whether they took effect.
 type writer struct {
 	dir     string
+	foreign *foreign
 	wait    busyBackoff
 	accepts bool // the first mark replaces any earlier one
 	head    *headFile
@@ -133,7 +134,7 @@ func newWriter(ctx context.Context, j *Journal) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{dir: j.dir, wait: j.wait, accepts: j.accepts, reserve: j.reserve(), db: db, synced: true}
+	w := &writer{dir: j.dir, foreign: &j.foreign, wait: j.wait, accepts: j.accepts, reserve: j.reserve(), db: db, synced: true}
 	if err := w.prepare(ctx); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -288,7 +289,9 @@ func (w *writer) store(taken []*request) (refused []error, err error) {
 			return nil, err
 		}
 	}
-	_, err = w.run(stmtCommit)
+	if _, err = w.run(stmtCommit); err == nil {
+		w.foreign.known.Store(int64(w.last))
+	}
 	return refused, err
 }
 
