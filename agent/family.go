@@ -26,8 +26,8 @@ func newFamily(j journal.Journal, first string, kinds ...record.Kind) family {
 	return family{journal: j, first: first, kinds: append(kinds, record.KindDelegated, record.KindErased), sessions: map[string]bool{first: true}}
 }
 
-// saidKinds are the records that have what a session was told.
-func saidKinds() []record.Kind {
+// contentKinds are the records with what a session read.
+func contentKinds() []record.Kind {
 	return []record.Kind{record.KindHeard, record.KindStarted, record.KindDone, record.KindFailed, record.KindUnknown, record.KindVerified}
 }
 

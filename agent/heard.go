@@ -92,7 +92,7 @@ type userURLs struct {
 
 func newUserURLs(j journal.Journal, session string) *userURLs {
 	return &userURLs{
-		family: newFamily(j, session, saidKinds()...),
+		family: newFamily(j, session, contentKinds()...),
 		urls:   map[string]string{}, own: map[string]bool{}, named: map[string]map[string]bool{},
 	}
 }

@@ -39,7 +39,7 @@ type origins struct {
 }
 
 func newOrigins(j journal.Journal, session string, data json.RawMessage, declared func(record.ToolRef) *shape) *origins {
-	o := &origins{shared: isShared(j), family: newFamily(j, session, saidKinds()...), declared: declared, tools: map[string]record.ToolRef{}, settings: map[string]bool{}, noted: map[string]bool{}, reading: make(chan struct{}, 1)}
+	o := &origins{shared: isShared(j), family: newFamily(j, session, contentKinds()...), declared: declared, tools: map[string]record.ToolRef{}, settings: map[string]bool{}, noted: map[string]bool{}, reading: make(chan struct{}, 1)}
 	o.index = origin.New(o.digest)
 	o.config(data)
 	return o

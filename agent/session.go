@@ -54,6 +54,8 @@ func (s *Session) Principal() perm.Principal { return s.principal.Clone() }
 
 // Begin begins a transaction, which the caller must Commit or Revert. Otherwise
 // it stays open, with its claims, until a caller or an operator reverts it.
+// While another process has a transaction of the session open, Begin fails with
+// revert.ErrBusy.
 func (s *Session) Begin(ctx context.Context, opts ...TxnOption) (*Txn, error) {
 	var c txnConfig
 	for _, o := range opts {
