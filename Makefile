@@ -36,11 +36,11 @@ ALONE = $(PROCESS) ./ctxperm/files $(filter-out $(CONCURRENT) $(PROCESS) ./ctxpe
   ./internal/sandbox ./revert ./revert/record
 PROCESS = ./tool/builtin/internal/process
 # Tests of ./cmd/remit that start further processes of it, check the files of a program, or run commands in sequence; tests of
-# ./perm/rego and ./revert/sqlite that visit many policies, or states of files, in one goroutine; tests that kill processes of
-# their own; and tests of PROCESS that run programs, or all its tests once more as another user. These take as long as ALONE and
+# ./perm/rego, ./revert/sqlite and ./console that visit many policies, states of files or pages in one goroutine; tests that kill
+# processes of their own; and tests of PROCESS that run programs, or all its tests once more as another user. These take as long as ALONE and
 # wait as much, so they run beside it. No other package has tests of these names.
-PLAIN_IN = ./cmd/remit $(PROCESS) ./perm/rego ./examples/release ./revert/sqlite ./tool/builtin/internal/web
-PLAIN = ^(TestAllAsUser|TestPrograms|TestProgramsAsUser|TestCompiledRulesAgree|TestCompiledPacksAgree|TestTablesAgree|TestCacheAgreesOnEachCondition|TestCacheAgrees|TestCacheNeedsItsWholeKey|TestStepsByDefault|TestConstantsOfALoad|TestAllowingRandomPolicies|TestEveryComposition|TestFormsAgainstOPA|TestRulesMatter|TestLoadProblems|TestExplainDecidesAlike|TestReadsContent|TestDeadlineOfLongArguments|TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks|TestSandboxHidesRemit|TestTokensOfCommands|TestChangedHooks|TestForeignDaemon|TestFolderMadeAgain|TestChangedPolicy|TestOwnPolicyTakesEffect|TestApprovalSurvivesTheDaemon|TestApprovalAttackProcesses|TestApprovalAttacksByHiding|TestApprovalOfTheNextQuestion|TestApprovalFromTheSandbox|TestHonestApprovals|TestBelowAgent|TestAgentUndoesItsOwn|TestForgedEvents|TestForgedAfterAKill|TestExecPrograms|TestExecCodes|TestExecFolder|TestExecStreams|TestExecReaderGone|TestExecSignals|TestExecApproval|TestExecTerminal|TestUndoOfARunningPrompt|TestRedoAfterAKill|TestKilledCommit|TestTwoProcessesOneKilled|TestSecondProcessOnOneFile|TestKilledPrograms|TestKilledRunLeavesNoProgram|TestKilledAroundCommit|TestKilledAnywhere|TestDemo|TestAnswersNotWritten|TestPacksByName|TestPolicyNew|TestShippedPoliciesAreClean|TestPassphrase|TestDoctorProbes|TestHintsNamePlace|TestCompletion|TestPromptAnswers|TestRevisionIsOfTheContent|TestReferenceErrors|TestTurns|TestHeadFile|TestEachDamagedPage|TestCorruption|TestKilledWhileItPrunes|TestDamagedEntriesAreNamed|TestFsckReadsTheLogBeforeSQLite|TestFsckFindsChanges|TestFsckOfWhatAKilledProcessLeft|TestKilledProcessKeepsAcknowledgedBatches)$$
+PLAIN_IN = ./cmd/remit ./console $(PROCESS) ./perm/rego ./examples/release ./revert/sqlite ./tool/builtin/internal/web
+PLAIN = ^(TestAllAsUser|TestPrograms|TestProgramsAsUser|TestCompiledRulesAgree|TestCompiledPacksAgree|TestTablesAgree|TestCacheAgreesOnEachCondition|TestCacheAgrees|TestCacheNeedsItsWholeKey|TestStepsByDefault|TestConstantsOfALoad|TestAllowingRandomPolicies|TestEveryComposition|TestFormsAgainstOPA|TestRulesMatter|TestLoadProblems|TestExplainDecidesAlike|TestReadsContent|TestDeadlineOfLongArguments|TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks|TestSandboxHidesRemit|TestTokensOfCommands|TestChangedHooks|TestForeignDaemon|TestFolderMadeAgain|TestChangedPolicy|TestOwnPolicyTakesEffect|TestApprovalSurvivesTheDaemon|TestApprovalAttackProcesses|TestApprovalAttacksByHiding|TestApprovalOfTheNextQuestion|TestApprovalFromTheSandbox|TestHonestApprovals|TestBelowAgent|TestAgentUndoesItsOwn|TestForgedEvents|TestForgedAfterAKill|TestExecPrograms|TestExecCodes|TestExecFolder|TestExecStreams|TestExecReaderGone|TestExecSignals|TestExecApproval|TestExecTerminal|TestUndoOfARunningPrompt|TestRedoAfterAKill|TestKilledCommit|TestTwoProcessesOneKilled|TestSecondProcessOnOneFile|TestKilledPrograms|TestKilledRunLeavesNoProgram|TestKilledAroundCommit|TestKilledAnywhere|TestDemo|TestAnswersNotWritten|TestPacksByName|TestPolicyNew|TestShippedPoliciesAreClean|TestPassphrase|TestDoctorProbes|TestHintsNamePlace|TestCompletion|TestPromptAnswers|TestRevisionIsOfTheContent|TestReferenceErrors|TestHostileTexts|TestTurns|TestHeadFile|TestEachDamagedPage|TestCorruption|TestKilledWhileItPrunes|TestDamagedEntriesAreNamed|TestFsckReadsTheLogBeforeSQLite|TestFsckFindsChanges|TestFsckOfWhatAKilledProcessLeft|TestKilledProcessKeepsAcknowledgedBatches)$$
 # Lines that name what failed, in the output of go test: tests, packages, and after "running tests:" those that ran at a timeout.
 FAILED = ^[[:space:]]*--- FAIL|^FAIL[[:space:]]|^panic: |running tests:|^[[:space:]]+(Test|Fuzz|Example)[^[:space:]]* [(][0-9.hms]+[)]$$|^WARNING: DATA RACE|^make.*WITHOUT
 # Packages whose code for other systems is tested on Linux, by the build tag "portable".
@@ -77,7 +77,9 @@ build: ## Build bin/remit, without cgo
 # remit is already compiled without it.
 # All that is built without the detector, programs that tests build too, is built without cgo, as `make build` does it. So every
 # package is compiled once with the detector and once without, and programs start faster.
-# The tests under the detector are compiled without data for debuggers, which takes a seventh of the time; traces need none of it.
+# Everything is compiled without data for debuggers, which takes a ninth of the time; traces need none of it. Programs that tests
+# build get that by GOFLAGS too, so that each package is still compiled only once. The flags of one pattern are separated by a
+# tab, because the shell splits at spaces.
 # ALONE is tested without the detector, which finds nothing there. That takes a quarter to a half of the time (a program
 # under the detector is slow to fork), and tests that only sample under the detector then run in full. The tests of other
 # packages cover concurrent use of that code. PLAIN is tested separately for the same reason: its child processes run
@@ -97,7 +99,8 @@ test: ## Run everything that must pass: vet, and all tests, with the race detect
 tests:
 	@sh .ci/postgres || echo "make test: WITHOUT PostgreSQL: its tests are skipped"
 	@sh .ci/chromium || echo "make test: WITHOUT Chromium: its tests are skipped"
-	@race="-race -gcflags=github.com/remit-dev/remit/...=-dwarf=false -gcflags=modernc.org/...=-race=false -gcflags=github.com/open-policy-agent/opa/v1/ast/...=-race=false"; why=$$($(GO) build -race -o /dev/null runtime/cgo 2>&1) || { race=; \
+	@export GOFLAGS="$$GOFLAGS -gcflags=all=-dwarf=false"; IFS=' '; alone=$$(printf '=-race=false\t-dwarf=false'); \
+	race="-race -gcflags=all=-dwarf=false -gcflags=modernc.org/...$$alone -gcflags=github.com/open-policy-agent/opa/v1/ast/...$$alone"; why=$$($(GO) build -race -o /dev/null runtime/cgo 2>&1) || { race=; \
 	  echo "make test: WITHOUT the race detector, which cannot run here: $$why"; }; \
 	status=0; \
 	[ -z "$$race" ] || export GOGC=400 GORACE=atexit_sleep_ms=50; \
