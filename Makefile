@@ -10,8 +10,11 @@ GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
-# For the tests of one package.
-TIMEOUT   ?= 30m
+# For the tests of one package. The slowest, those of ./cmd/remit in PLAIN, use 200 s of processor time. Beside twenty other busy
+# processes on two cores they took 14 minutes. A test that hangs must not take much longer, because it delays all the others.
+TIMEOUT   ?= 20m
+# With coverage: the tests of PLAIN and all others of a package in one run.
+COVER_TIMEOUT ?= 30m
 BENCH     ?=
 # For each fuzz target.
 FUZZ_TIME ?= 20s
@@ -33,11 +36,13 @@ ALONE = $(PROCESS) ./ctxperm/files $(filter-out $(CONCURRENT) $(PROCESS) ./ctxpe
   ./internal/sandbox ./revert ./revert/record
 PROCESS = ./tool/builtin/internal/process
 # Tests of ./cmd/remit that start further processes of it, check the files of a program, or run commands in sequence; tests of
-# ./perm/rego and ./revert/sqlite that visit many policies, or states of files, in one goroutine; tests that kill processes of
-# their own; and tests of PROCESS that run programs, or all its tests once more as another user. These take as long as ALONE and
+# ./perm/rego, ./revert/sqlite and ./console that visit many policies, states of files or pages in one goroutine; tests that kill
+# processes of their own; and tests of PROCESS that run programs, or all its tests once more as another user. These take as long as ALONE and
 # wait as much, so they run beside it. No other package has tests of these names.
-PLAIN_IN = ./cmd/remit $(PROCESS) ./perm/rego ./examples/release ./revert/sqlite ./tool/builtin/internal/web
-PLAIN = ^(TestAllAsUser|TestPrograms|TestProgramsAsUser|TestCompiledRulesAgree|TestCompiledPacksAgree|TestTablesAgree|TestCacheAgreesOnEachCondition|TestCacheAgrees|TestCacheNeedsItsWholeKey|TestStepsByDefault|TestConstantsOfALoad|TestAllowingRandomPolicies|TestEveryComposition|TestFormsAgainstOPA|TestRulesMatter|TestLoadProblems|TestExplainDecidesAlike|TestReadsContent|TestDeadlineOfLongArguments|TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks|TestSandboxHidesRemit|TestTokensOfCommands|TestChangedHooks|TestForeignDaemon|TestFolderMadeAgain|TestChangedPolicy|TestOwnPolicyTakesEffect|TestApprovalSurvivesTheDaemon|TestApprovalAttackProcesses|TestApprovalAttacksByHiding|TestApprovalOfTheNextQuestion|TestApprovalFromTheSandbox|TestHonestApprovals|TestBelowAgent|TestAgentUndoesItsOwn|TestForgedEvents|TestForgedAfterAKill|TestExecPrograms|TestExecCodes|TestExecFolder|TestExecStreams|TestExecReaderGone|TestExecSignals|TestExecApproval|TestExecTerminal|TestUndoOfARunningPrompt|TestRedoAfterAKill|TestKilledCommit|TestTwoProcessesOneKilled|TestSecondProcessOnOneFile|TestKilledPrograms|TestKilledRunLeavesNoProgram|TestKilledAroundCommit|TestKilledAnywhere|TestDemo|TestAnswersNotWritten|TestPacksByName|TestPolicyNew|TestShippedPoliciesAreClean|TestPassphrase|TestDoctorProbes|TestHintsNamePlace|TestCompletion|TestPromptAnswers|TestRevisionIsOfTheContent|TestReferenceErrors|TestTurns|TestHeadFile|TestEachDamagedPage|TestCorruption|TestKilledWhileItPrunes|TestDamagedEntriesAreNamed|TestFsckReadsTheLogBeforeSQLite|TestFsckFindsChanges|TestFsckOfWhatAKilledProcessLeft|TestKilledProcessKeepsAcknowledgedBatches)$$
+PLAIN_IN = ./cmd/remit ./console $(PROCESS) ./perm/rego ./examples/release ./revert/sqlite ./tool/builtin/internal/web
+PLAIN = ^(TestAllAsUser|TestPrograms|TestProgramsAsUser|TestCompiledRulesAgree|TestCompiledPacksAgree|TestTablesAgree|TestCacheAgreesOnEachCondition|TestCacheAgrees|TestCacheNeedsItsWholeKey|TestStepsByDefault|TestConstantsOfALoad|TestAllowingRandomPolicies|TestEveryComposition|TestFormsAgainstOPA|TestRulesMatter|TestLoadProblems|TestExplainDecidesAlike|TestReadsContent|TestDeadlineOfLongArguments|TestScripts|TestKilledRun|TestKilledLongRun|TestKilledDatabase|TestKilledWaves|TestBigFiles|TestJSONEverywhere|TestBadInputAtEveryDoor|TestSpoiledState|TestOneDamagedEntry|TestTypicalMistakes|TestAlteredApproval|TestApprovalAttacks|TestSandboxHidesRemit|TestTokensOfCommands|TestChangedHooks|TestForeignDaemon|TestFolderMadeAgain|TestChangedPolicy|TestOwnPolicyTakesEffect|TestApprovalSurvivesTheDaemon|TestApprovalAttackProcesses|TestApprovalAttacksByHiding|TestApprovalOfTheNextQuestion|TestApprovalFromTheSandbox|TestHonestApprovals|TestBelowAgent|TestAgentUndoesItsOwn|TestForgedEvents|TestForgedAfterAKill|TestExecPrograms|TestExecCodes|TestExecFolder|TestExecStreams|TestExecReaderGone|TestExecSignals|TestExecApproval|TestExecTerminal|TestUndoOfARunningPrompt|TestRedoAfterAKill|TestKilledCommit|TestTwoProcessesOneKilled|TestSecondProcessOnOneFile|TestKilledPrograms|TestKilledRunLeavesNoProgram|TestKilledAroundCommit|TestKilledAnywhere|TestDemo|TestAnswersNotWritten|TestPacksByName|TestPolicyNew|TestShippedPoliciesAreClean|TestPassphrase|TestDoctorProbes|TestHintsNamePlace|TestCompletion|TestPromptAnswers|TestRevisionIsOfTheContent|TestReferenceErrors|TestHostileTexts|TestTurns|TestHeadFile|TestEachDamagedPage|TestCorruption|TestKilledWhileItPrunes|TestDamagedEntriesAreNamed|TestFsckReadsTheLogBeforeSQLite|TestFsckFindsChanges|TestFsckOfWhatAKilledProcessLeft|TestKilledProcessKeepsAcknowledgedBatches)$$
+# Lines that name what failed, in the output of go test: tests, packages, and after "running tests:" those that ran at a timeout.
+FAILED = ^[[:space:]]*--- FAIL|^FAIL[[:space:]]|^panic: |running tests:|^[[:space:]]+(Test|Fuzz|Example)[^[:space:]]* [(][0-9.hms]+[)]$$|^WARNING: DATA RACE|^make.*WITHOUT
 # Packages whose code for other systems is tested on Linux, by the build tag "portable".
 # ctxperm/process has tests TestPortable, and TestOtherSystems builds the whole command so.
 PORTABLE = ./internal/disk ./hooks
@@ -49,7 +54,7 @@ OTHERS = $(LONGEST) $(filter-out $(ALONE) $(LONGEST),$(PACKAGES))
 export GOWORK := off
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test conformance check subjects format lint vuln tidy arch cross bench bench-check undo-bench undo-bench-tools fuzz prove docs fmt cover clean
+.PHONY: help run build test tests conformance check subjects format lint vuln tidy arch cross bench bench-check undo-bench undo-bench-tools fuzz prove docs fmt cover clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,7 +77,9 @@ build: ## Build bin/remit, without cgo
 # remit is already compiled without it.
 # All that is built without the detector, programs that tests build too, is built without cgo, as `make build` does it. So every
 # package is compiled once with the detector and once without, and programs start faster.
-# The tests under the detector are compiled without data for debuggers, which takes a seventh of the time; traces need none of it.
+# Everything is compiled without data for debuggers, which takes a ninth of the time; traces need none of it. Programs that tests
+# build get that by GOFLAGS too, so that each package is still compiled only once. The flags of one pattern are separated by a
+# tab, because the shell splits at spaces.
 # ALONE is tested without the detector, which finds nothing there. That takes a quarter to a half of the time (a program
 # under the detector is slow to fork), and tests that only sample under the detector then run in full. The tests of other
 # packages cover concurrent use of that code. PLAIN is tested separately for the same reason: its child processes run
@@ -81,10 +88,19 @@ build: ## Build bin/remit, without cgo
 # At its end each test binary waits for late reports of the detector: one second by default, and a twentieth of it here.
 # A higher GOGC saves up to a fifth of the time under the detector. vet runs once.
 # .ci/postgres installs PostgreSQL if it is missing, for root; otherwise its tests are skipped with a message. So does .ci/chromium.
+# The last lines repeat which tests failed, and which ran when a package reached TIMEOUT: its stack traces are thousands of lines,
+# and logs of CI are cut.
 test: ## Run everything that must pass: vet, and all tests, with the race detector where it can run
+	@log=$$(mktemp); trap 'rm -f "$$log" "$$log.status"' EXIT; trap 'exit 130' INT TERM; \
+	{ $(MAKE) --no-print-directory -s tests 2>&1; echo $$? >"$$log.status"; } | tee "$$log"; \
+	status=$$(cat "$$log.status"); [ "$$status" = 0 ] || { echo "make test: FAILED; the tests that failed or did not end:"; \
+	  grep -E '$(FAILED)' "$$log"; }; exit $$status
+
+tests:
 	@sh .ci/postgres || echo "make test: WITHOUT PostgreSQL: its tests are skipped"
 	@sh .ci/chromium || echo "make test: WITHOUT Chromium: its tests are skipped"
-	@race="-race -gcflags=github.com/remit-dev/remit/...=-dwarf=false -gcflags=modernc.org/...=-race=false -gcflags=github.com/open-policy-agent/opa/v1/ast/...=-race=false"; why=$$($(GO) build -race -o /dev/null runtime/cgo 2>&1) || { race=; \
+	@export GOFLAGS="$$GOFLAGS -gcflags=all=-dwarf=false"; IFS=' '; alone=$$(printf '=-race=false\t-dwarf=false'); \
+	race="-race -gcflags=all=-dwarf=false -gcflags=modernc.org/...$$alone -gcflags=github.com/open-policy-agent/opa/v1/ast/...$$alone"; why=$$($(GO) build -race -o /dev/null runtime/cgo 2>&1) || { race=; \
 	  echo "make test: WITHOUT the race detector, which cannot run here: $$why"; }; \
 	status=0; \
 	[ -z "$$race" ] || export GOGC=400 GORACE=atexit_sleep_ms=50; \
@@ -188,7 +204,7 @@ fmt: ## Format the code
 # and the exceptions, are in internal/arch: cover_test.go and uncovered.txt.
 cover: ## Run all tests with coverage, write coverage/cover.html, and fail if a package has too little
 	@mkdir -p coverage
-	$(GO) test -timeout $(TIMEOUT) -coverpkg=$$($(GO) list ./... | paste -sd , -) -coverprofile=coverage/cover.out ./...
+	$(GO) test -timeout $(COVER_TIMEOUT) -coverpkg=$$($(GO) list ./... | paste -sd , -) -coverprofile=coverage/cover.out ./...
 	$(GO) tool cover -html=coverage/cover.out -o coverage/cover.html
 	REMIT_COVER=$(CURDIR)/coverage/cover.out $(GO) test -count=1 -v -run 'TestCoverage$$' ./internal/arch
 
