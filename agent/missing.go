@@ -71,6 +71,15 @@ func (e *NodeError) Error() string {
 	return strings.Join(append([]string{"the files belong to node " + cmp.Or(e.Node, "that had a journal of its own")}, at...), "; ")
 }
 
+// OnOtherNode reports whether the files of a session belong to another node.
+func (rt *Runtime) OnOtherNode(ctx context.Context, session string) (bool, error) {
+	opened, err := rt.recordOf(ctx, session)
+	if errors.Is(err, journal.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && opened.State.Node != rt.state.Node, err
+}
+
 // atHand returns an error if all that a transaction, or calls of it, changed
 // lies in folders that are missing.
 func (rt *Runtime) atHand(ctx context.Context, txn string, calls []string) error {
