@@ -19,6 +19,8 @@ BENCH     ?=
 # For each fuzz target.
 FUZZ_TIME ?= 20s
 ARGS      ?=
+# The folder of the server of `make postgres`.
+POSTGRES  ?= /tmp/remit-postgres
 
 # The main module, and the separate modules, whose dependencies are not dependencies of remit.
 MODULES = . $(shell find . -mindepth 2 -name go.mod -not -path './.git/*' -exec dirname {} \; | sort)
@@ -54,7 +56,7 @@ OTHERS = $(LONGEST) $(filter-out $(ALONE) $(LONGEST),$(PACKAGES))
 export GOWORK := off
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test tests conformance check subjects format lint vuln tidy arch cross bench bench-check undo-bench undo-bench-tools fuzz prove docs fmt cover clean
+.PHONY: help run build postgres test tests conformance check subjects format lint vuln tidy arch cross bench bench-check undo-bench undo-bench-tools fuzz prove docs fmt cover clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +67,10 @@ run: build ## Build the command and watch the quick start demo
 build: ## Build bin/remit, without cgo
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/remit
+
+postgres: ## Start the distribution's PostgreSQL in the folder POSTGRES, to try a shared journal; prints its location and how to stop it
+	@sh .ci/postgres
+	@sh .ci/postgres-server $(POSTGRES)
 
 # The race detector needs a C compiler. Building runtime/cgo with -race tests whether this machine supports it (CGO_ENABLED,
 # the compiler of `go env CC`, its headers, the platform), and prints the reason if it does not.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,38 @@ func (e *RootError) Error() string {
 		lost = append(lost, fmt.Sprintf("root %q: the recorded folder is not at %s", r.Name, r.Path))
 	}
 	return strings.Join(lost, "; ")
+}
+
+// NodeError is returned instead of RootError if the files of a transaction belong
+// to another node. Nothing was done: a folder of the same path here is another
+// one.
+type NodeError struct {
+	Txn, Session string
+	Node         string        // ID of the node
+	Roots        []record.Root // its folders
+}
+
+// Is reports whether err is revert.ErrOtherNode or revert.ErrOtherFolder.
+func (e *NodeError) Is(err error) bool {
+	return err == revert.ErrOtherNode || err == revert.ErrOtherFolder
+}
+
+// Error names the node and its folders.
+func (e *NodeError) Error() string {
+	var at []string
+	for _, r := range e.Roots {
+		at = append(at, fmt.Sprintf("root %q is %s there", r.Name, r.Path))
+	}
+	return strings.Join(append([]string{"the files belong to node " + cmp.Or(e.Node, "that had a journal of its own")}, at...), "; ")
+}
+
+// OnOtherNode reports whether the files of a session belong to another node.
+func (rt *Runtime) OnOtherNode(ctx context.Context, session string) (bool, error) {
+	opened, err := rt.recordOf(ctx, session)
+	if errors.Is(err, journal.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && opened.State.Node != rt.state.Node, err
 }
 
 // atHand returns an error if all that a transaction, or calls of it, changed
@@ -117,6 +150,9 @@ func (rt *Runtime) inCopy(ctx context.Context, txn, session string) error {
 	missing, opened, err := rt.missing(ctx, session)
 	if err != nil || opened == nil || rt.state.wrote(opened) || len(missing) < len(opened.Roots) {
 		return err
+	}
+	if opened.State.Node != rt.state.Node {
+		return &NodeError{Txn: txn, Session: session, Node: opened.State.Node, Roots: opened.Roots}
 	}
 	return &RootError{Txn: txn, Roots: missing, State: opened.State}
 }

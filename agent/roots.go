@@ -229,27 +229,16 @@ func (rt *Runtime) wordOnly(ctx context.Context, session string) (now, was []rec
 	mine := rt.roots.configured()
 	for _, r := range opened.Roots {
 		m, ok := mine[r.Name]
-		if !ok || !m.moved || isRecorded(m.open, m.path, r) {
+		if !ok || !m.moved || rt.state.isRecorded(m.open, m.path, r) {
 			continue
 		}
 		id, err := canon.Marshal(m.open.Identity())
 		if err != nil {
 			return nil, nil, err
 		}
-		now, was = append(now, record.Root{Name: r.Name, Path: m.path, Identity: id}), append(was, r)
+		now, was = append(now, record.Root{Name: r.Name, Path: m.path, Identity: id, Node: rt.state.Node}), append(was, r)
 	}
 	return now, was, nil
-}
-
-// isRecorded reports whether the folder at a path is the recorded one. Its
-// device number can have changed since, but only if its path is the same: at
-// another path it would be a snapshot.
-func isRecorded(open disk.Root, path string, rec record.Root) bool {
-	var was disk.Identity
-	if canon.Decode(rec.Identity, &was) != nil {
-		return false
-	}
-	return open.Identity().Is(was) || path == rec.Path && open.Identity().IsAgain(was)
 }
 
 // sameRoot returns the folder that a session's record names: the one of
@@ -261,21 +250,21 @@ func (rt *Runtime) sameRoot(mine root, rec record.Root, here bool) (disk.Root, b
 	if mine.moved {
 		return mine.open, true
 	}
-	if mine.open != nil && isRecorded(mine.open, mine.path, rec) {
+	if mine.open != nil && rt.state.isRecorded(mine.open, mine.path, rec) {
 		return mine.open, true
 	}
 	//mutant:check
 	if !here {
 		return nil, false
 	}
-	if kept, ok := rt.others.get(rec.Path); ok && isRecorded(kept, rec.Path, rec) {
+	if kept, ok := rt.others.get(rec.Path); ok && rt.state.isRecorded(kept, rec.Path, rec) {
 		return kept, true
 	}
 	open, err := host.OpenRoot(rt.services.Host, rec.Path)
 	if err != nil {
 		return nil, false
 	}
-	if !isRecorded(open, rec.Path, rec) {
+	if !rt.state.isRecorded(open, rec.Path, rec) {
 		_ = open.Close()
 		return nil, false
 	}

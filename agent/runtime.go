@@ -178,7 +178,7 @@ func (rt *Runtime) sessionRecord(p perm.Principal) (*record.Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		body.Roots = append(body.Roots, record.Root{Name: r.name, Path: r.path, Identity: id})
+		body.Roots = append(body.Roots, record.Root{Name: r.name, Path: r.path, Identity: id, Node: rt.state.Node})
 	}
 	return body, nil
 }

@@ -21,6 +21,10 @@ import (
 // a person named others.
 var ErrOtherFolder = errors.New("another folder is named for this session")
 
+// ErrOtherNode is returned if the files of a session belong to another node. Only
+// that node recovers and reverts its calls. It is also ErrOtherFolder.
+var ErrOtherNode = fmt.Errorf("the files belong to another node: %w", ErrOtherFolder)
+
 // RemainsElsewhere is a revert or redo transaction that worked in other folders than
 // those that its subject is read for.
 type RemainsElsewhere struct {
@@ -129,10 +133,10 @@ func (t *Txn) isHere(ctx context.Context, j journal.Journal, named []record.Root
 func folderOf(was record.Root, named []record.Root) string {
 	for _, r := range named {
 		if r.Name == was.Name {
-			return string(r.Identity)
+			return r.Node + string(r.Identity)
 		}
 	}
-	return string(was.Identity)
+	return was.Node + string(was.Identity)
 }
 
 // rootsOf returns the roots that a session's record names.

@@ -1,6 +1,7 @@
 package revert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,9 @@ type RecoveryReport struct {
 	// example because another program has the tool of a call. All others are
 	// recovered.
 	Failed []UnrecoveredTxn `json:"failed,omitempty"`
+	// Elsewhere counts the abandoned transactions whose files belong to another
+	// node, which recovers them.
+	Elsewhere int `json:"elsewhere,omitempty"`
 	// Alive counts unfinished transactions of living processes.
 	Alive int `json:"alive"`
 }
@@ -83,6 +87,10 @@ func (r *Reverter) Recover(ctx context.Context) (RecoveryReport, error) {
 			continue
 		}
 		settled, committing, link, err := r.recoverTxn(ctx, o.Txn)
+		if errors.Is(err, ErrOtherNode) {
+			rec.Elsewhere++
+			continue
+		}
 		var finished *Finished
 		if err == nil && link {
 			finished, err = r.closeLink(ctx, o.Txn)
@@ -132,8 +140,13 @@ func (r *Reverter) ownerAlive(ctx context.Context, owner string) (bool, error) {
 // none in flight: it is read once, and again only before something is written.
 func (r *Reverter) recoverTxn(ctx context.Context, id string) (settled []RecoveredCall, committing, link bool, err error) {
 	subject := id
-	if o, err := LoadOpening(ctx, r.Journal, id); err == nil && o.About != "" { // Load reports an error
-		subject = o.About
+	if o, err := LoadOpening(ctx, r.Journal, id); err == nil { // Load reports an error
+		// This node does not own it for a moment: its own node could not
+		// recover it meanwhile.
+		if _, err := r.EnvironmentFor(ctx, o.Session); errors.Is(err, ErrOtherNode) {
+			return nil, false, false, err
+		}
+		subject = cmp.Or(o.About, id)
 	}
 	leave, err := r.acquire(subject)
 	if err != nil {

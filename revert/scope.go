@@ -2,6 +2,7 @@ package revert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -241,6 +242,9 @@ func (s sameNamespace) has(ctx context.Context, session string) (bool, error) {
 			continue
 		}
 		w, err := s.r.EnvironmentFor(ctx, id)
+		if errors.Is(err, ErrOtherNode) && id != s.as {
+			return false, nil
+		}
 		if err != nil {
 			return false, err
 		}

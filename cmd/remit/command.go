@@ -55,7 +55,7 @@ func commandTree(a *cli.App) *cobra.Command {
 	root.AddCommand(
 		script.RunCommand(a), execute.Command(a), journal.LogCommand(a), journal.ShowCommand(a), journal.DiffCommand(a), journal.RevertCommand(a), journal.RedoCommand(a),
 		approve.PendingCommand(a), approve.ApproveCommand(a, func(ctx context.Context, f startup.Flags, id string) error { return script.Resume(ctx, a, f, id) }), approve.DenyCommand(a), approve.ApprovalCommand(a), script.ResumeCommand(a), approve.SettleCommand(a), journal.FeedbackCommand(a),
-		approve.GrantsCommand(a), journal.RecoverCommand(a), journal.FsckCommand(a), journal.PruneCommand(a), journal.EraseCommand(a),
+		approve.GrantsCommand(a), journal.RecoverCommand(a), journal.NodesCommand(a), journal.FsckCommand(a), journal.PruneCommand(a), journal.EraseCommand(a),
 		serve.Command(a), gatewayVerb, gateway.InitCommand(a), serve.TokenCommand(a), gateway.ConnectCommand(a), gateway.DisconnectCommand(a),
 		hook.Command(a), hook.DaemonCommand(a), console.Command(a, console.Verbs{Explain: policy.ExplainCall, Diagnose: doctor.DiagnoseFor}),
 		tools.Command(a), secret.Command(a), policy.Command(a), doctor.Command(a), doctor.VersionCommand(a),

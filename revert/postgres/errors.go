@@ -29,6 +29,16 @@ var (
 	// acknowledged: it failed before they were synced, or a standby without them
 	// took over. It is also journal.ErrPoisoned.
 	ErrLost = fmt.Errorf("the server lost entries that it had acknowledged: %w", journal.ErrPoisoned)
+	// ErrNewer says that a newer remit wrote the schema.
+	ErrNewer = errors.New("a newer remit wrote the schema")
+	// ErrRights says that the role lacks a right.
+	ErrRights = errors.New("the role lacks a right")
+	// ErrUnsafeFolder says that the state folder of a node cannot hold its
+	// identity.
+	ErrUnsafeFolder = errors.New("the state folder cannot be used")
+	// ErrNoJournal says that the database has no journal. It is also
+	// journal.ErrNotFound.
+	ErrNoJournal = fmt.Errorf("the database has no journal: %w", journal.ErrNotFound)
 
 	errClosed = errors.New("journal is closed")
 )
@@ -77,7 +87,7 @@ func explain(err error) error {
 	case codeDiskFull:
 		return fmt.Errorf("journal: the server has no space left, nothing was stored: %w", err)
 	case codeNoRights:
-		return fmt.Errorf("journal: the role lacks a right: %w", err)
+		return fmt.Errorf("journal: %w: %w", ErrRights, err)
 	case codeLockTimeout:
 		return fmt.Errorf("journal: another process holds a lock for too long, nothing was stored: %w", err)
 	default:

@@ -21,6 +21,10 @@ type Journal struct {
 	lease     time.Duration
 	reconnect time.Duration
 
+	existing bool                         // it must exist
+	locate   func() (nodeIdentity, error) // finds the node; nil: the opening has none
+	node     *nodeIdentity
+
 	owner string
 	id    int32 // of the owner, second key of its lock
 	class int32 // first key of the locks of the journal

@@ -36,7 +36,10 @@ func (j *Journal) migrate(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	if version > len(files) {
-		return fmt.Errorf("schema %s has version %d; this remit knows versions up to %d: use a newer one", j.schema, version, len(files))
+		return fmt.Errorf("schema %s has version %d; this remit knows versions up to %d: use a newer one: %w", j.schema, version, len(files), ErrNewer)
+	}
+	if version == 0 && j.existing {
+		return fmt.Errorf("schema %s: %w", j.schema, ErrNoJournal)
 	}
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, migrationLock, j.schema); err != nil {

@@ -21,6 +21,10 @@ type Option func(*Journal)
 // remit. A database can hold several journals.
 func Schema(name string) Option { return func(j *Journal) { j.schema = name } }
 
+// Existing makes Open fail with ErrNoJournal if the schema has no journal,
+// instead of creating one.
+func Existing() Option { return func(j *Journal) { j.existing = true } }
+
 // Lease sets after which silence the server ends the session of an opening, so
 // that others find a paused process dead. Default: 30 s. An opening that lives
 // is never silent for more than a third of it.
@@ -41,6 +45,17 @@ const (
 // and applies the migrations that the schema lacks. Each opening has its own
 // owner. Any number can be open at once, on any number of nodes.
 func Open(ctx context.Context, url string, opts ...Option) (*Journal, error) {
+	j, err := newJournal(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.start(ctx, url); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+func newJournal(opts []Option) (*Journal, error) {
 	j := &Journal{schema: "remit", lease: 30 * time.Second, reconnect: 30 * time.Second, owner: "p_" + rand.Text()}
 	j.queue.wake = make(chan struct{}, 1)
 	for _, opt := range opts {
@@ -49,14 +64,22 @@ func Open(ctx context.Context, url string, opts ...Option) (*Journal, error) {
 	if j.schema == "" || j.lease < 100*time.Millisecond || j.reconnect < 0 {
 		return nil, errors.New("open journal: Schema must not be empty, Lease must be at least 100ms, and ReconnectTimeout must not be negative")
 	}
+	return j, nil
+}
+
+// start opens the journal, and starts its writer and its sequencer.
+func (j *Journal) start(ctx context.Context, url string) error {
 	if err := j.open(ctx, url); err != nil {
 		j.abandon()
-		return nil, fmt.Errorf("open journal in PostgreSQL: %w", err)
+		if codeOf(err) == codeNoRights {
+			err = errors.Join(ErrRights, err)
+		}
+		return fmt.Errorf("open journal in PostgreSQL: %w", err)
 	}
 	j.stop, j.written, j.sequenced = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go j.write()
 	go j.sequence()
-	return j, nil
+	return nil
 }
 
 func (j *Journal) open(ctx context.Context, url string) (err error) {
@@ -72,6 +95,13 @@ func (j *Journal) open(ctx context.Context, url string) (err error) {
 	}
 	if err := j.migrate(ctx, j.session.conn); err != nil {
 		return err
+	}
+	if j.locate != nil { // after the server answered: a wrong location creates no folder
+		at, err := j.locate()
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrUnsafeFolder, err)
+		}
+		j.node = &at
 	}
 	if j.pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return err
@@ -159,12 +189,21 @@ func (j *Journal) register(ctx context.Context) error {
 		return err
 	}
 	host, _ := os.Hostname() // only shown
-	err := conn.QueryRow(ctx, "INSERT INTO owners (owner, host, pid) VALUES ($1, $2, $3) RETURNING id, token", j.owner, host, os.Getpid()).Scan(&j.id, &j.session.token)
-	if err != nil {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		var node *string
+		if j.node != nil {
+			node = &j.node.id
+			if err := j.registerNode(ctx, tx, host); err != nil {
+				return err
+			}
+		}
+		err := tx.QueryRow(ctx, "INSERT INTO owners (owner, host, pid, node) VALUES ($1, $2, $3, $4) RETURNING id, token", j.owner, host, os.Getpid(), node).Scan(&j.id, &j.session.token)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "SELECT pg_advisory_lock($1, $2)", j.class, j.id)
 		return err
-	}
-	_, err = conn.Exec(ctx, "SELECT pg_advisory_lock($1, $2)", j.class, j.id)
-	return err
+	})
 }
 
 // abandon closes what a failed Open left.

@@ -42,6 +42,7 @@ type Root struct {
 	Name     string          `json:"name"`
 	Path     string          `json:"path"`               // absolute, on this machine
 	Identity json.RawMessage `json:"identity,omitempty"` // distinguishes the folder from a later one at the same path
+	Node     string          `json:"node,omitempty"`     // the node that has the folder; empty: the journal is on the same machine
 }
 
 // Remembered is an approval that also covers later calls: of the same tool, for

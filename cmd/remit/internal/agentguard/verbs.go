@@ -18,7 +18,7 @@ const (
 // permissions has the commands, without the name of the program.
 var permissions = map[string]permission{
 	"": shows, "help": shows, "version": shows, "completion": shows, "__complete": shows, "__completeNoDesc": shows,
-	"log": shows, "show": shows, "diff": shows, "pending": shows, "fsck": shows, "doctor": shows, "grants": shows,
+	"log": shows, "show": shows, "diff": shows, "pending": shows, "fsck": shows, "nodes": shows, "doctor": shows, "grants": shows,
 	"tools": shows, "tools check": shows, "tools define": shows, "tools stats": shows, "secret list": shows,
 	"policy": shows, "policy check": shows, "policy eval": shows, "policy explain": shows, "policy schema": shows, "policy test": shows,
 	"approval": shows, "connect": shows, "secret": shows,

@@ -8,7 +8,6 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
-	"github.com/remit-dev/remit/revert/sqlite"
 )
 
 // Lines of a difference that remit pending shows: in a list, and for one call.
@@ -19,7 +18,7 @@ const (
 
 // PendingCalls returns the pending calls of a journal, none if there is no journal.
 func PendingCalls(ctx context.Context, a *cli.App, p *state.Workspace) (calls []*revert.Call, err error) {
-	if !sqlite.Exists(p.StateDir) {
+	if !p.HasJournal() {
 		return nil, nil
 	}
 	j, err := p.Open(ctx)

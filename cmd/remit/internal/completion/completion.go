@@ -86,7 +86,7 @@ func rest(usage string, n int) []cobra.Completion {
 // completeIDs lists the IDs of the journal, the newest first. It returns none for an
 // unreadable journal, as completion must not report errors.
 func completeIDs(a *cli.App, cmd *cobra.Command, txns, calls bool, begun string) (list []cobra.Completion) {
-	p := state.Workspace{Dir: FlagText(cmd, "workspace"), StateDir: FlagText(cmd, "state"), ForCompletion: true}
+	p := state.Workspace{Dir: FlagText(cmd, "workspace"), StateDir: FlagText(cmd, "state"), Journal: FlagText(cmd, "journal"), ForCompletion: true}
 	j, err := p.Read(cmd.Context(), a)
 	if err != nil {
 		return nil

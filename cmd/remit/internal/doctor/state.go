@@ -33,7 +33,7 @@ func checkState(ctx context.Context, a *cli.App, f *startup.Flags, folders []str
 	tell(stateFileSystem(fileSystem(there)))
 	tell(stateRights(f.StateDir, there))
 	checkLogins(&f.Workspace, tell)
-	if !sqlite.Exists(f.StateDir) {
+	if !f.HasJournal() {
 		tell(Finding{Where: "journal", Check: "open", Is: Healthy, What: "none yet: the first remit run makes it"})
 		return
 	}
@@ -100,6 +100,9 @@ func checkJournal(ctx context.Context, p *state.Workspace, tell func(Finding)) {
 	j, err := p.Open(ctx)
 	if err != nil {
 		fix := "copy the folder before anything else opens it, then see what " + p.Hint("fsck") + " finds"
+		if p.IsShared() {
+			fix = state.ProblemOf(err, p).Fix
+		}
 		tell(Finding{Where: "journal", Check: "open", Is: Failing, What: err.Error(), Fix: fix})
 		return
 	}
@@ -109,9 +112,15 @@ func checkJournal(ctx context.Context, p *state.Workspace, tell func(Finding)) {
 		tell(Finding{Where: "journal", Check: "head", Is: Failing, What: err.Error(), Fix: "see what " + p.Hint("fsck") + " finds"})
 		return
 	}
-	tell(Finding{Where: "journal", Check: "format", Is: Healthy, What: fmt.Sprintf("store format %d, record version %d", sqlite.Format, record.Version)})
+	format := fmt.Sprintf("store format %d, record version %d", sqlite.Format, record.Version)
+	if p.IsShared() {
+		format = fmt.Sprintf("PostgreSQL, record version %d", record.Version)
+	}
+	tell(Finding{Where: "journal", Check: "format", Is: Healthy, What: format})
 	tell(Finding{Where: "journal", Check: "head", Is: Healthy, What: fmt.Sprintf("%s, head %s", cli.Entries(head.Size), head)})
-	tell(Finding{Where: "journal", Check: "size", Is: Healthy, What: bytesWords(folderSize(p.StateDir)) + " in " + p.StateDir})
+	if !p.IsShared() {
+		tell(Finding{Where: "journal", Check: "size", Is: Healthy, What: bytesWords(folderSize(p.StateDir)) + " in " + p.StateDir})
+	}
 	tell(openTxns(ctx, j, p))
 }
 

@@ -45,7 +45,10 @@ func folderProblem(p *state.Workspace, a *cli.App, err error, way revertOp, id s
 		what = "nothing can be previewed"
 	default:
 	}
+	var node *agent.NodeError
 	switch {
+	case errors.As(err, &node):
+		return &cli.Problem{Code: cli.ExitUsage, What: what, Why: node.Error(), Fix: "run the command on that node, which " + p.Hint("nodes") + " lists"}
 	case errors.As(err, &lost) && lost.State.Path != "":
 		return &cli.Problem{Code: cli.ExitUsage, What: what, Why: lost.Error(), Fix: eitherFolderHint(p, a, lost.Roots, way, id)}
 	case errors.As(err, &lost):

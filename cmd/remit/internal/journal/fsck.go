@@ -60,6 +60,9 @@ func runFsck(ctx context.Context, a *cli.App, p *state.Workspace, kept string, a
 			return &cli.Problem{Code: cli.ExitUsage, What: "--head: " + err.Error(), Fix: "give the head as an earlier check wrote it"}
 		}
 	}
+	if p.IsShared() {
+		return fsckShared(ctx, a, p, o, asJSON)
+	}
 	report, err := sqlite.Fsck(ctx, p.StateDir, o)
 	if err != nil && (report.Problems == 0 || !errors.Is(err, record.ErrDamaged)) {
 		return err // the check could not run
@@ -85,6 +88,12 @@ func runFsck(ctx context.Context, a *cli.App, p *state.Workspace, kept string, a
 func acceptHead(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool) error {
 	if err := p.Find(a); err != nil {
 		return err
+	}
+	if p.IsShared() {
+		return &cli.Problem{
+			Code: cli.ExitUsage, What: "--accept-head needs a journal in a state folder", Why: "a journal in PostgreSQL has no head file, so remit refuses none because of it",
+			Fix: "restore the database from its backup if " + p.Hint("fsck") + " finds that entries are missing",
+		}
 	}
 	who, err := a.Person()
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 // follows, and, if there are resources, calls that changed none of them.
 func lastTxn(ctx context.Context, rt *agent.Runtime, skip map[string]bool, resources []string) (found string, over []passedOver, err error) {
 	stop, j := errors.New("found"), rt.Journal()
-	err = state.EachTxn(ctx, j, func(id string) error {
+	err = state.EachOwnTxn(ctx, rt, func(id string) error {
 		if skip[id] {
 			return nil
 		}

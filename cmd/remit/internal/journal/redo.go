@@ -128,7 +128,7 @@ func lastUndo(ctx context.Context, rt *agent.Runtime) (ids []string, over []pass
 // there is none.
 func lastRevert(ctx context.Context, rt *agent.Runtime) (found string, over []passedOver, err error) {
 	stop := errors.New("found")
-	err = state.EachTxn(ctx, rt.Journal(), func(id string) error {
+	err = state.EachOwnTxn(ctx, rt, func(id string) error {
 		can, lost, err := redoableRevert(ctx, rt, id)
 		if err == nil && can {
 			found, err = id, stop

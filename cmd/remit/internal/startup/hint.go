@@ -34,7 +34,7 @@ func (f *Flags) approveHint(call string) string {
 // anywhere returns the same run with flags that work in any folder.
 func (f *Flags) anywhere() *Flags {
 	out := *f
-	out.HintFlags, out.Policies = []string{"--state", absolute(f.StateDir)}, nil
+	out.HintFlags, out.Policies = append([]string{"--state", absolute(f.StateDir)}, f.JournalFlags()...), nil
 	for _, path := range f.Policies {
 		if !strings.HasPrefix(path, policies.Prefix) {
 			path = absolute(path)

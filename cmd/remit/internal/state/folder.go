@@ -21,15 +21,19 @@ func (p *Workspace) Folder() string {
 	return p.Dir
 }
 
-// Find sets the state folder.
+// Find sets the state folder and the location of the journal.
 func (p *Workspace) Find(a *cli.App) error {
+	if err := p.findJournal(a.Getenv); err != nil {
+		return err
+	}
 	if p.StateDir != "" {
-		p.HintFlags = []string{"--state", p.StateDir}
-		return nil
+		p.HintFlags = append([]string{"--state", p.StateDir}, p.JournalFlags()...)
+		return p.checkNode()
 	}
 	if p.Dir != "" {
 		p.HintFlags = []string{"--workspace", p.Dir}
 	}
+	p.HintFlags = append(p.HintFlags, p.JournalFlags()...)
 	folder, err := RealFolder(p.Folder())
 	if err != nil {
 		return err
@@ -39,7 +43,7 @@ func (p *Workspace) Find(a *cli.App) error {
 		return err
 	}
 	p.StateDir = filepath.Join(home, "remit", stateName(folder))
-	return nil
+	return p.checkNode()
 }
 
 // RealFolder returns the absolute path of a folder without symbolic links.

@@ -57,7 +57,7 @@ func (p *Workspace) noJournal(ctx context.Context, a *cli.App, needed bool) erro
 // WarnOfFormer warns before a new journal begins for a workspace that has a
 // journal at its former path.
 func (p *Workspace) WarnOfFormer(ctx context.Context, a *cli.App, folder string) {
-	if slices.Contains(p.HintFlags, "--state") || sqlite.Exists(p.StateDir) {
+	if slices.Contains(p.HintFlags, "--state") || p.HasJournal() {
 		return
 	}
 	for _, f := range p.formerStates(ctx, a, folder) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/postgres"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -15,6 +16,9 @@ import (
 func (p *Workspace) Open(ctx context.Context) (journal.Journal, error) {
 	if info, err := os.Stat(p.StateDir); err == nil && !info.IsDir() {
 		return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the state %q is not a folder", p.StateDir), Fix: "name a folder with --state"}
+	}
+	if p.IsShared() {
+		return p.openShared(ctx)
 	}
 	j, err := sqlite.Open(ctx, p.StateDir)
 	if err != nil {
@@ -32,6 +36,8 @@ func (p *Workspace) Read(ctx context.Context, a *cli.App) (journal.Journal, erro
 		return nil, err
 	}
 	switch {
+	case p.IsShared():
+		return p.openShared(ctx, postgres.Existing())
 	case sqlite.Exists(p.StateDir):
 		j, err := p.Open(ctx)
 		if err != nil || !named || p.Dir == "" || NamesWorkspace(p.Moved) {

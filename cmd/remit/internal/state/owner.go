@@ -41,15 +41,8 @@ func IsFolder(a *cli.App, folder string, rec record.Root) bool {
 // at the recorded path is the same workspace. So is a moved folder at its new
 // path.
 func (p *Workspace) CheckOwner(ctx context.Context, a *cli.App, j journal.Journal, folder string) error {
-	var newest record.Root
-	same, err := callview.FirstSession(ctx, j, journal.Query{Kinds: []record.Kind{record.KindSession}, Newest: true}, func(body *record.Session) bool {
-		rec, ok := workspaceOf(body)
-		if ok && newest.Path == "" {
-			newest = rec
-		}
-		return ok && (rec.Path == folder || IsFolder(a, folder, rec))
-	})
-	if err != nil || same != nil || newest.Path == "" {
+	newest, same, err := p.ownerOf(ctx, a, j, folder)
+	if err != nil || same || newest.Path == "" {
 		return err
 	}
 	return &cli.Problem{
@@ -57,6 +50,26 @@ func (p *Workspace) CheckOwner(ctx context.Context, a *cli.App, j journal.Journa
 		Why: fmt.Sprintf("its journal is of %s; the workspace here is %s", newest.Path, folder),
 		Fix: fmt.Sprintf("leave --state out, or name the state folder of %s; if that is a copy of %s or a backup of it, say so by --root %s in the place of --workspace", folder, newest.Path, cli.Quote(WorkspaceRoot+"="+folder)),
 	}
+}
+
+// ownerOf returns the newest workspace of a state folder, and whether it is the
+// folder. The sessions of a shared journal belong to many nodes, so there the
+// node says what its folders are.
+func (p *Workspace) ownerOf(ctx context.Context, a *cli.App, j journal.Journal, folder string) (newest record.Root, is bool, err error) {
+	same := func(rec record.Root) bool { return rec.Path == folder || IsFolder(a, folder, rec) }
+	if n, ok := j.(Node); ok {
+		roots, err := n.Roots(ctx)
+		newest, ok = workspaceOf(&record.Session{Roots: roots})
+		return newest, ok && same(newest), err
+	}
+	found, err := callview.FirstSession(ctx, j, journal.Query{Kinds: []record.Kind{record.KindSession}, Newest: true}, func(body *record.Session) bool {
+		rec, ok := workspaceOf(body)
+		if ok && newest.Path == "" {
+			newest = rec
+		}
+		return ok && same(rec)
+	})
+	return newest, found != nil, err
 }
 
 // CheckTxn rejects a transaction or a call of another workspace than

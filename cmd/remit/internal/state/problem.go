@@ -56,6 +56,12 @@ func PlaceOf(cmd *cobra.Command) *Workspace {
 			p.HintFlags = []string{"--" + name, f.Value.String()}
 		}
 	}
+	if f := cmd.Flags().Lookup("journal"); f != nil && f.Changed {
+		named := &Workspace{Journal: f.Value.String()}
+		if named.findJournal(func(string) string { return "" }) == nil { // it holds no password
+			p.HintFlags = append(p.HintFlags, named.JournalFlags()...)
+		}
+	}
 	return p
 }
 

@@ -22,8 +22,32 @@ func EachTxn(ctx context.Context, j journal.Journal, fn func(id string) error) e
 	return nil
 }
 
-// Interrupted calls fn with each abandoned transaction, oldest first, until fn
-// returns true.
+// EachOwnTxn calls fn with the ids of the transactions whose files belong to this
+// node, newest first. In a journal of one machine these are all.
+func EachOwnTxn(ctx context.Context, rt *agent.Runtime, fn func(id string) error) error {
+	away := map[string]bool{}
+	for e, err := range rt.Journal().Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}, Newest: true}) {
+		if err != nil {
+			return err
+		}
+		session := e.Header.Session
+		if _, known := away[session]; !known {
+			if away[session], err = rt.OnOtherNode(ctx, session); err != nil {
+				return err
+			}
+		}
+		if away[session] {
+			continue
+		}
+		if err := fn(e.Header.Txn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Interrupted calls fn with each abandoned transaction of this node, oldest first,
+// until fn returns true.
 func Interrupted(ctx context.Context, rt *agent.Runtime, fn func(t *revert.Txn) (stop bool, err error)) error {
 	open, err := rt.Journal().Unfinished(ctx)
 	if err != nil {
@@ -40,6 +64,13 @@ func Interrupted(ctx context.Context, rt *agent.Runtime, fn func(t *revert.Txn) 
 		t, err := rt.Load(ctx, o.Txn)
 		if err != nil {
 			return err
+		}
+		away, err := rt.OnOtherNode(ctx, t.Session)
+		if err != nil {
+			return err
+		}
+		if away {
+			continue
 		}
 		if stop, err := fn(t); stop || err != nil {
 			return err

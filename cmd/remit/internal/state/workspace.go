@@ -10,6 +10,8 @@ import (
 // of a command say about them.
 type Workspace struct {
 	Dir, StateDir  string
+	Journal        string   // location of a journal in PostgreSQL; empty: the journal is in the state folder
+	journalGiven   bool     // a flag names it, not the environment
 	Moved          []string // current folders of roots, as NAME=DIR
 	databases      []string // NAME=LOCATION
 	Services       Services
@@ -27,4 +29,5 @@ type Workspace struct {
 func AddFlags(cmd *cobra.Command, p *Workspace) {
 	cmd.Flags().Var(cli.FolderFlag{To: &p.Dir}, "workspace", "workspace `DIR`, the folder of the root workspace (default: the current folder)")
 	cmd.Flags().Var(cli.FolderFlag{To: &p.StateDir}, "state", "`DIR` that contains the journal (default: one for each workspace, in the user's state folder)")
+	cmd.Flags().StringVar(&p.Journal, "journal", "", "`URL` of a journal in PostgreSQL that several nodes share, such as postgres://remit@host/db; the password comes from PGPASSFILE (default: $REMIT_JOURNAL, or a journal in the state folder)")
 }

@@ -1,0 +1,39 @@
+package startup
+
+import (
+	"context"
+	"errors"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/canon"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+)
+
+// announce tells the other nodes of a shared journal which roots, as NAME=DIR,
+// this node has. A journal of one machine needs no announcement.
+func announce(ctx context.Context, a *cli.App, j journal.Journal, words []string) error {
+	n, ok := j.(state.Node)
+	if !ok {
+		return nil
+	}
+	var roots []record.Root
+	for _, w := range words {
+		name, dir, err := state.ParseRoot(w)
+		if err != nil {
+			return err
+		}
+		open, err := host.OpenRoot(a.Host, dir)
+		if err != nil {
+			return err
+		}
+		id, err := canon.Marshal(open.Identity())
+		if err = errors.Join(err, open.Close()); err != nil {
+			return err
+		}
+		roots = append(roots, record.Root{Name: name, Path: dir, Identity: id, Node: n.NodeID()})
+	}
+	return n.SetRoots(ctx, roots)
+}

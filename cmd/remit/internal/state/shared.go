@@ -1,0 +1,124 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/postgres"
+	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/revert/sqlite"
+)
+
+// JournalVariable is the environment variable that names a shared journal.
+const JournalVariable = "REMIT_JOURNAL"
+
+// Node is a journal that several nodes share, opened by one of them.
+type Node interface {
+	journal.Journal
+	NodeID() string
+	Roots(ctx context.Context) ([]record.Root, error)
+	SetRoots(ctx context.Context, roots []record.Root) error
+}
+
+// findJournal sets the location of the journal, and rejects one that is invalid
+// or holds a password.
+func (p *Workspace) findJournal(env func(string) string) error {
+	from := "--journal"
+	if p.Journal == "" {
+		p.Journal, from = env(JournalVariable), JournalVariable
+	} else {
+		p.journalGiven = true
+	}
+	if p.Journal == "" {
+		return nil
+	}
+	problem := func(why, fix string) error {
+		return &cli.Problem{Code: cli.ExitUsage, What: from + " cannot be used", Why: why, Fix: fix} // the location can hold a password
+	}
+	form := "write postgres://USER@HOST/DATABASE"
+	u, err := url.Parse(p.Journal)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return problem("it is no URL of PostgreSQL", form)
+	}
+	_, has := u.User.Password()
+	for name := range u.Query() {
+		has = has || strings.Contains(strings.ToLower(name), "password")
+	}
+	if has {
+		return problem("it holds a password, which other users can read in the list of processes, and child processes inherit", "leave the password out, and put it into the file that PGPASSFILE names")
+	}
+	return nil
+}
+
+// checkNode rejects a local journal in the state folder of a node: the user
+// forgot the location of the journal.
+func (p *Workspace) checkNode() error {
+	if p.Journal != "" || !postgres.HasNode(p.StateDir) || sqlite.Exists(p.StateDir) {
+		return nil
+	}
+	return &cli.Problem{
+		Code: cli.ExitUsage, What: fmt.Sprintf("the state folder %q belongs to a node of a shared journal, and no journal is named", p.StateDir),
+		Fix: "name the journal with --journal or " + JournalVariable + ", or name another folder with --state",
+	}
+}
+
+// JournalFlags returns the flags that select the same journal. A location from
+// the environment is still there for the next command.
+func (p *Workspace) JournalFlags() []string {
+	if !p.journalGiven {
+		return nil
+	}
+	return []string{"--journal", p.Journal}
+}
+
+// IsShared reports whether several nodes share the journal.
+func (p *Workspace) IsShared() bool { return p.Journal != "" }
+
+// JournalName names the journal for a message.
+func (p *Workspace) JournalName() string {
+	if p.IsShared() {
+		return p.Journal
+	}
+	return p.StateDir
+}
+
+// HasJournal reports whether the workspace has a journal. Opening a shared one
+// tells.
+func (p *Workspace) HasJournal() bool { return p.IsShared() || sqlite.Exists(p.StateDir) }
+
+// openShared opens a journal in PostgreSQL.
+func (p *Workspace) openShared(ctx context.Context, opts ...postgres.Option) (journal.Journal, error) {
+	n, err := postgres.OpenNode(ctx, p.Journal, p.StateDir, opts...)
+	if err != nil {
+		return nil, p.sharedProblem(err)
+	}
+	return n, nil
+}
+
+// sharedProblem returns the problem of a journal that cannot be opened.
+func (p *Workspace) sharedProblem(err error) error {
+	e := &cli.Problem{
+		Code: cli.ExitInternal, What: fmt.Sprintf("the journal %s cannot be opened", p.Journal), Why: strings.TrimPrefix(cli.PlainError(err), "open journal in PostgreSQL: "),
+		Fix: "check the host, the database and the role of --journal or " + JournalVariable + ", and that the server runs; the password comes from the file that PGPASSFILE names",
+	}
+	switch {
+	case errors.Is(err, postgres.ErrPooler):
+		e.Code, e.Fix = cli.ExitUsage, "name the server itself with --journal, or let the pooler work in session mode"
+	case errors.Is(err, postgres.ErrNoJournal):
+		e.Code, e.Fix = cli.ExitUsage, "check the database of --journal; the first run or server creates a journal in it"
+	case errors.Is(err, postgres.ErrCopiedNode):
+		e.Code, e.Fix = cli.ExitUsage, "name an empty folder with --state, which becomes a node of its own; if the other processes ended or were moved, repeat the command"
+	case errors.Is(err, postgres.ErrNewer):
+		e.Code, e.Fix = cli.ExitUsage, "use the newest remit of the nodes of this journal"
+	case errors.Is(err, postgres.ErrRights):
+		e.Code, e.Fix = cli.ExitUsage, "name the role that owns the journal with --journal, or grant this role the rights that docs/guides/nodes.md lists"
+	case errors.Is(err, postgres.ErrUnsafeFolder):
+		e.What, e.Fix = fmt.Sprintf("the state folder %q cannot be used", p.StateDir), "name a folder with --state that only you can enter"
+	}
+	return e
+}
