@@ -15,9 +15,10 @@ import (
 // the right one reverts.
 func TestSharedJournal(t *testing.T) {
 	call, commands := take(t, "guides/nodes.md", "jsonl", 0), take(t, "guides/nodes.md", "sh", 0)
+	rights := take(t, "guides/nodes.md", "sql", 0)
 	location, refusal := take(t, "guides/nodes.md", "text", 0), take(t, "guides/nodes.md", "text", 1)
 	shell(t)
-	journal, _ := pgtest.Database(t)
+	journal, agent := pgtest.Database(t)
 	p := newPlace(t)
 	here := strings.Replace(location, "postgres://remit@db.example/remit", "'"+journal+"'", 1)
 	p.write("script.jsonl", call)
@@ -40,4 +41,10 @@ func TestSharedJournal(t *testing.T) {
 	p.sh(0, here+"remit revert "+newest.Txn+" --state two.st")
 	require.NoFileExists(t, filepath.Join(p.dir, "two/a.txt"))
 	p.sh(0, here+"remit fsck --state one.st")
+
+	as := strings.Replace(location, "postgres://remit@db.example/remit", "'"+agent+"'", 1)
+	p.sh(2, as+"mkdir three && remit run --workspace three --state three.st script.jsonl")
+	pgtest.Exec(t, journal, rights)
+	p.sh(0, as+"remit run --workspace three --state three.st script.jsonl && remit revert --state three.st && remit fsck --state three.st")
+	require.NoFileExists(t, filepath.Join(p.dir, "three/a.txt"))
 }
