@@ -25,7 +25,7 @@ import (
 // longCalls is how many calls the script has that is killed.
 const longCalls = 200
 
-// longKills is at how many instants: 16, or 500 with REMIT_LONG set.
+// longKills is at how many instants: 16, or 160 with REMIT_LONG set.
 func longKills() int {
 	if statcheck.Whole() {
 		return 160
