@@ -131,9 +131,12 @@ func (s *Session) readOthers(ctx context.Context, mine string) error {
 	if err != nil || n == m.seen && !m.stale {
 		return err
 	}
-	others, pos, err := s.begunByOthers(ctx, mine)
+	others, pos, later, err := s.begunByOthers(ctx, mine)
 	if err != nil {
 		return err
+	}
+	if later { // it can go on when mine has ended, without another write
+		n = math.MinInt64
 	}
 	for _, txn := range others {
 		counts, err := s.countsIn(ctx, txn)
@@ -165,37 +168,39 @@ func (rt *Runtime) othersWrote(ctx context.Context) (int64, error) {
 
 // begunByOthers returns the transactions that other processes began or took over
 // since the last look, before mine. pos is the position up to which they are
-// known.
-func (s *Session) begunByOthers(ctx context.Context, mine string) (txns []string, pos int64, err error) {
+// known. later reports whether others can have begun one after mine.
+func (s *Session) begunByOthers(ctx context.Context, mine string) (txns []string, pos int64, later bool, err error) {
 	m := s.state.moves
 	for txn := range m.dead {
 		taken, err := s.rt.any(ctx, journal.Query{Txn: txn, Kinds: []record.Kind{record.KindAdopted}, After: m.pos})
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, false, err
 		}
 		if taken && txn != mine {
 			txns = append(txns, txn)
 		}
 	}
+	passed := false
 	q := journal.Query{Session: s.id, Kinds: []record.Kind{record.KindBegun, record.KindNested, record.KindAdopted}, After: m.pos}
 	for e, err := range s.rt.journal.Entries(ctx, q) {
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, false, err
 		}
 		b, err := beginningIn(e)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, false, err
 		}
-		pos = e.Pos
-		here := b.owner == s.rt.journal.Owner() || b.nested && m.nestedHere(b.txn)
-		if here && b.txn == mine {
-			break
+		here := b.owner == s.rt.journal.Owner()
+		if passed { // the next look reads these again
+			later = later || !here
+			continue
 		}
-		if !here && !b.reverts {
+		pos, here = e.Pos, here || b.nested && m.nestedHere(b.txn)
+		if passed = here && b.txn == mine; !here && !b.reverts {
 			txns = append(txns, b.txn)
 		}
 	}
-	return txns, pos, nil
+	return txns, pos, later, nil
 }
 
 // beginning is an entry that says that a process can now make calls of a session

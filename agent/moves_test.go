@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,8 @@ import (
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
@@ -139,6 +143,66 @@ func TestOneProcessAtATime(t *testing.T) {
 			}
 		}
 	}
+}
+
+// steppedJournal stops at the looks of its process for what others did.
+type steppedJournal struct {
+	*sqlite.Journal
+
+	ask, read func() // nil: nothing
+}
+
+func (j *steppedJournal) Others(ctx context.Context) (int64, error) {
+	if ask := j.ask; ask != nil {
+		j.ask = nil
+		ask()
+	}
+	return j.Journal.Others(ctx)
+}
+
+func (j *steppedJournal) Entries(ctx context.Context, q journal.Query) iter.Seq2[record.Entry, error] {
+	if read := j.read; read != nil && slices.Contains(q.Kinds, record.KindBegun) {
+		j.read = nil
+		read()
+	}
+	return j.Journal.Entries(ctx, q)
+}
+
+// TestLaterBeginning has another process begin a transaction just after this
+// one, and look for others only when this one has ended. The next transaction
+// here finds it, although the other process has written nothing since.
+func TestLaterBeginning(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	open := func() *steppedJournal {
+		j, err := sqlite.Open(t.Context(), dir)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, j.Close()) })
+		return &steppedJournal{Journal: j}
+	}
+	mine, its := open(), open()
+	use := func(j *steppedJournal) *agent.Runtime {
+		return newRuntime(t, agent.Journal(j), agent.Tools(echoes(t)...), agent.Policy(allowAll()))
+	}
+	held := inEach(t, []*agent.Runtime{use(mine), use(its)})
+	first := begin(t, held[0])
+	begun, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error)
+	mine.ask = func() {
+		its.read = func() { close(begun); <-goOn }
+		go func() {
+			_, err := held[1].Begin(t.Context())
+			done <- err
+		}()
+		<-begun
+		_, err := first.Invoke(t.Context(), "one", "x") // this process finds what the other one wrote
+		require.NoError(t, err)
+	}
+	second := begin(t, held[0])
+	require.NoError(t, first.Commit(t.Context()))
+	require.NoError(t, second.Commit(t.Context()))
+	close(goOn)
+	require.NoError(t, <-done, "nothing is open here")
+	_, err := held[0].Begin(t.Context())
+	require.ErrorIs(t, err, revert.ErrBusy)
 }
 
 // countOf is how often a tool ran.
