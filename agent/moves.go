@@ -43,9 +43,9 @@ func newMoves(j journal.Journal) *moves {
 	return &moves{shared: isShared(j), seen: math.MinInt64, reading: make(chan struct{}, 1), dead: map[string]bool{}, nested: map[string]int{}}
 }
 
-// nests notes that this process is about to begin a nested transaction with calls
+// noteNested notes that this process is about to begin a nested transaction with calls
 // of the session, or could not.
-func (m *moves) nests(txn string, more int) {
+func (m *moves) noteNested(txn string, more int) {
 	if !m.shared { // nothing reads them
 		return
 	}
@@ -62,7 +62,7 @@ func (m *moves) nestedHere(txn string) bool {
 	here := m.nested[txn] > 0
 	m.mu.Unlock()
 	if here {
-		m.nests(txn, -1)
+		m.noteNested(txn, -1)
 	}
 	return here
 }
@@ -128,7 +128,7 @@ func (s *Session) catchUp(ctx context.Context, mine string) error {
 func (s *Session) readOthers(ctx context.Context, mine string) error {
 	m := s.state.moves
 	n, err := s.rt.othersWrote(ctx)
-	if err != nil || n == m.seen && !m.stale {
+	if err != nil || n == m.seen && !m.stale && !m.dead[mine] {
 		return err
 	}
 	others, pos, later, err := s.begunByOthers(ctx, mine)
@@ -145,13 +145,14 @@ func (s *Session) readOthers(ctx context.Context, mine string) error {
 		}
 		m.stale = m.stale || counts
 	}
+	m.stale = m.stale || m.dead[mine] // this process has taken it over, and settled its calls
 	if m.stale {
 		if m.stale, err = s.state.readAgain(ctx, s.rt, s.id); err != nil {
 			return err
 		}
 	}
 	m.pos, m.seen = max(m.pos, pos), n
-	delete(m.dead, mine) // this process has taken it over
+	delete(m.dead, mine)
 	return nil
 }
 

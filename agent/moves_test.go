@@ -305,6 +305,8 @@ func TestDeadProcess(t *testing.T) {
 	_, err = runtimes[2].ResumeTxn(t.Context(), first.ID())
 	require.ErrorIs(t, err, revert.ErrBusy, "the session is in the second process")
 	require.NoError(t, tx.Commit(t.Context()))
+	tx = begin(t, held[1]) // the third process took nothing over
+	require.NoError(t, tx.Commit(t.Context()))
 	again, err := runtimes[2].ResumeTxn(t.Context(), first.ID())
 	require.NoError(t, err)
 	_, err = again.Invoke(t.Context(), "one", "x")

@@ -88,9 +88,9 @@ func (tx *Txn) BeginNested(ctx context.Context, s *Session) (*Txn, error) {
 	}
 	// No barrier: the first durable record of its calls makes it durable too.
 	body := &record.Nested{ID: in.nest, In: tx.nest, Session: s.id}
-	s.state.moves.nests(tx.ID(), 1)
+	s.state.moves.noteNested(tx.ID(), 1)
 	if err := tx.rec.Write(ctx, revert.Write{Records: []revert.CallRecord{{Session: s.id, Body: body}}}); err != nil {
-		s.state.moves.nests(tx.ID(), -1)
+		s.state.moves.noteNested(tx.ID(), -1)
 		tx.nests.drop(in)
 		return nil, fmt.Errorf("nest: %w", err)
 	}

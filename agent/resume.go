@@ -218,17 +218,20 @@ func (rt *Runtime) ResumeTxn(ctx context.Context, txn string) (*Txn, error) {
 	if err == nil {
 		err = rt.inCopy(ctx, t.ID, t.Session)
 	}
-	if err == nil {
-		t, err = rt.services.Reverter.TakeOwnership(ctx, txn)
-	}
 	if err != nil {
 		return nil, err
 	}
 	s, err := rt.sessionByID(ctx, t.Session)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.catchUp(ctx, "") // first: an owner that cannot go on would keep the session from all others
 	}
-	if err := s.catchUp(ctx, txn); err != nil {
+	if err == nil {
+		t, err = rt.services.Reverter.TakeOwnership(ctx, txn)
+	}
+	if err == nil {
+		err = s.catchUp(ctx, txn)
+	}
+	if err != nil {
 		return nil, err
 	}
 	tx := newTxn(s, revert.NewRecorder(rt.journal, rt.services.Host, s.id).In(txn), s.roots, t.Prompt)
