@@ -33,6 +33,18 @@ func testHammer(t *testing.T, s store) {
 		requireWhole(t, read(t, journals[0], journal.Query{}))
 	})
 
+	t.Run("readers beside appends see what was acknowledged before", func(t *testing.T) {
+		open := s(t)
+		j := open.until(t)
+		var all sync.WaitGroup
+		failures := make([]error, hammerCallers)
+		for caller := range hammerCallers {
+			all.Go(func() { failures[caller] = appendAndRead(t, j, fmt.Sprint("t", caller)) })
+		}
+		all.Wait()
+		require.NoError(t, errors.Join(failures...))
+	})
+
 	t.Run("one of many gets a claim", func(t *testing.T) {
 		open := s(t)
 		journals := []journal.Journal{open.until(t), open.until(t)}
@@ -58,6 +70,33 @@ func testHammer(t *testing.T, s store) {
 			require.Equal(t, winners[0].Txn, claimed.Holder)
 		}
 	})
+}
+
+// appendAndRead reads after each append: its own entries are there, and no head
+// is before an earlier one.
+func appendAndRead(t *testing.T, j journal.Journal, txn string) error {
+	last := int64(0)
+	for n := range 2 * hammerBatches {
+		if err := j.Append(t.Context(), journal.Batch{Entries: numbered(txn, 1), Durable: n%3 > 0}); err != nil {
+			return err
+		}
+		h, err := j.Head(t.Context())
+		if err != nil {
+			return err
+		}
+		found := 0
+		for _, err := range j.Entries(t.Context(), journal.Query{Txn: txn}) {
+			if err != nil {
+				return err
+			}
+			found++
+		}
+		if h.Size <= last || found != n+1 {
+			return fmt.Errorf("%s: after append %d: %d entries of it; the head went from %d to %d", txn, n+1, found, last, h.Size)
+		}
+		last = h.Size
+	}
+	return nil
 }
 
 // hammer appends batches of a growing size in one transaction. Between them it

@@ -21,6 +21,7 @@ func (j *Journal) catchUp(ctx context.Context) (h journal.Head, err error) {
 	if err := j.usable(ctx); err != nil {
 		return h, err
 	}
+	seen := j.seen.Load() // before the head is read: others read later ones meanwhile
 	waiting, err := j.readHead(ctx, &h)
 	if err != nil {
 		return h, err
@@ -34,15 +35,13 @@ func (j *Journal) catchUp(ctx context.Context) (h journal.Head, err error) {
 			return h, err
 		}
 	}
-	for {
-		seen := j.seen.Load()
-		if h.Size < seen {
-			return h, fmt.Errorf("journal: it had %d entries and has %d: %w", seen, h.Size, ErrLost)
-		}
-		if j.seen.CompareAndSwap(seen, h.Size) {
-			return h, nil
-		}
+	if h.Size < seen {
+		return h, fmt.Errorf("journal: it had %d entries and has %d: %w", seen, h.Size, ErrLost)
 	}
+	for seen < h.Size && !j.seen.CompareAndSwap(seen, h.Size) {
+		seen = j.seen.Load()
+	}
+	return h, nil
 }
 
 // readHead reads the tree head, and whether entries have no position yet.
