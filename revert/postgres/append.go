@@ -98,9 +98,9 @@ func (j *Journal) flush(taken []*request) {
 		return
 	}
 	j.number++
-	f := &flush{journal: j, number: j.number}
+	f := &flush{journal: j, number: j.number, sync: len(j.unsynced) >= unsyncedFlushes || j.unsyncedSize >= unsyncedBytes}
 	for _, r := range taken {
-		f.batches = append(f.batches, r.batch)
+		f.batches, f.size = append(f.batches, r.batch), f.size+r.size
 	}
 	err := j.storeFlush(f)
 	failed, refusedWhole := errors.AsType[*pgconn.PgError](err)
@@ -133,9 +133,7 @@ func (j *Journal) storeFlush(f *flush) error {
 	for conflicts := 0; ; {
 		err := f.store(j.session)
 		if err == nil {
-			if f.written {
-				j.acked = f.number
-			}
+			j.keep(f)
 			return nil
 		}
 		if codeOf(err) == codeNoOwner {
@@ -152,7 +150,7 @@ func (j *Journal) storeFlush(f *flush) error {
 		}
 		stored, err := j.regain()
 		if stored && f.sent {
-			j.acked = f.number
+			j.keep(f)
 			return nil
 		}
 		if err != nil {
@@ -161,11 +159,59 @@ func (j *Journal) storeFlush(f *flush) error {
 	}
 }
 
+// The largest flushes that the server may lose when it crashes, because this
+// opening can send them again.
+const (
+	unsyncedFlushes = 64
+	unsyncedBytes   = 1 << 20
+)
+
+// keep notes what a crash of the server can lose: the flushes that did not wait
+// for the disk, until one that did. The server has one log, so that one synced
+// them too.
+func (j *Journal) keep(f *flush) {
+	switch {
+	case !f.written:
+	case f.synced():
+		j.acked, j.unsynced, j.unsyncedSize = f.number, nil, 0
+	default:
+		j.unsynced, j.unsyncedSize = append(j.unsynced, f), j.unsyncedSize+f.size
+	}
+}
+
+// sendAgain stores acknowledged flushes that a crash of the server has lost.
+// They were the newest of its log, and this opening alone could have changed
+// what they depend on.
+func (j *Journal) sendAgain(ctx context.Context, s *session) error {
+	for _, f := range j.unsynced {
+		var stored bool
+		if err := s.conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM flushes WHERE owner = $1 AND number = $2)", j.id, f.number).Scan(&stored); err != nil {
+			return err
+		}
+		if stored {
+			continue
+		}
+		f.sync = true
+		was := f.refused
+		if err := f.store(s); err != nil {
+			return err
+		}
+		for i, err := range f.refused {
+			if err != nil && was[i] == nil {
+				return fmt.Errorf("%w: %w", ErrLost, err)
+			}
+		}
+	}
+	return nil
+}
+
 // flush is one transaction of the server with the batches of several callers.
 type flush struct {
 	journal *Journal
 	number  int64
 	batches []journal.Batch
+	size    int  // in bytes
+	sync    bool // wait for the disk also without a durable batch
 
 	view    view
 	refused []error // for each batch
@@ -203,12 +249,17 @@ func (f *flush) store(s *session) (err error) {
 	return f.write(ctx, s, passed)
 }
 
+// synced reports whether the server syncs the flush before it acknowledges it.
+func (f *flush) synced() bool {
+	return f.sync || slices.ContainsFunc(f.batches, func(b journal.Batch) bool { return b.Durable })
+}
+
 // read begins the transaction. A flush without a durable batch does not wait
 // for the disk: the next durable one syncs it too, as the server has one log.
 func (f *flush) read(ctx context.Context, s *session) error {
 	var b pgx.Batch
 	b.Queue("BEGIN")
-	if !slices.ContainsFunc(f.batches, func(b journal.Batch) bool { return b.Durable }) {
+	if !f.synced() {
 		b.Queue("SET LOCAL synchronous_commit = off")
 	}
 	b.Queue("SELECT pg_backend_pid()").QueryRow(func(row pgx.Row) error {

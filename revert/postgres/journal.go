@@ -33,10 +33,14 @@ type Journal struct {
 	queue   queue
 	session *session // belongs to the writer
 	number  int64    // of the last flush; belongs to the writer
-	acked   int64    // of the last acknowledged flush; belongs to the writer
-	seen    atomic.Int64
-	failed  atomic.Pointer[error]
-	closed  atomic.Bool
+	acked   int64    // of the last synced flush; belongs to the writer
+	// unsynced are the acknowledged flushes since then, which a crash of the
+	// server can lose. They belong to the writer.
+	unsynced     []*flush
+	unsyncedSize int // in bytes
+	seen         atomic.Int64
+	failed       atomic.Pointer[error]
+	closed       atomic.Bool
 
 	appended  atomic.Bool   // the sequencer is needed
 	stop      chan struct{} // closed by Close

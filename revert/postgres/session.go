@@ -60,6 +60,9 @@ func (j *Journal) reconnectOnce(ctx context.Context) (stored bool, err error) {
 	if err = j.relock(ctx, next.conn); err == nil {
 		stored, err = j.renew(ctx, next)
 	}
+	if err == nil {
+		err = j.sendAgain(ctx, next)
+	}
 	if err != nil {
 		return stored, errors.Join(err, next.conn.Close(ctx))
 	}
@@ -82,8 +85,8 @@ func (j *Journal) relock(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // renew raises the token, so that no append of the earlier connection can
-// follow, and tells whether the last flush is stored. Nothing that was
-// acknowledged may be missing.
+// follow, and tells whether the last flush is stored. Nothing that was synced
+// may be missing.
 func (j *Journal) renew(ctx context.Context, next *session) (stored bool, err error) {
 	// The update waits for synchronous standbys, and so does what it shows.
 	var fenced bool
