@@ -20,6 +20,7 @@ import (
 
 	"github.com/remit-dev/remit/internal/proof/pgtest"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/postgres"
 	"github.com/remit-dev/remit/revert/record"
@@ -64,15 +65,20 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 // the journal.
 func TestLeastRights(t *testing.T) {
 	url, schema := schemaName(t)
-	until(t, url, postgres.Schema(schema))
+	require.NoError(t, open(t, url, postgres.Schema(schema)).Close())
 	pgtest.Exec(t, url, fmt.Sprintf("GRANT USAGE ON SCHEMA %[1]s TO agent; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s TO agent", schema))
-	j := until(t, bytesReplace(url, "postgres@", "agent@"), postgres.Schema(schema))
+	j := open(t, bytesReplace(url, "postgres@", "agent@"), postgres.Schema(schema))
 	require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: pair("t", 0), Durable: true}))
 	require.Equal(t, 2, requireSequence(t, j, "t"))
 	require.NoError(t, j.Append(t.Context(), journal.Batch{Erase: []string{"t.0"}, Durable: true}))
 	report, err := j.CollectGarbage(t.Context(), nil)
 	require.NoError(t, err)
-	require.NotEmpty(t, report.Waiting)
+	require.Contains(t, report.Waiting, "as their owner", "the bytes are there")
+	require.NoError(t, j.Close())
+	report, err = until(t, url, postgres.Schema(schema)).CollectGarbage(t.Context(), []effect.BlobRef{})
+	require.NoError(t, err)
+	require.Empty(t, report.Waiting, "their owner still has to do it, and did")
+	require.Equal(t, "t\n", pgtest.Rows(t, url, "SELECT deleted = scrubbed AND deleted > 0 FROM "+schema+".scrub"))
 }
 
 func bytesReplace(s, from, to string) string {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -166,13 +167,16 @@ func (c *gcRun) scrub(ctx context.Context) (waiting string, err error) {
 		return "other sessions of the database have old snapshots, and its tables may still contain erased data", nil
 	}
 	err = j.vacuum(ctx, deleted)
-	if code := codeOf(err); code == codeNoRights || code == codeLockTimeout {
+	if code := codeOf(err); code == codeNoRights || code == codeLockTimeout || errors.Is(err, errNotWritten) {
 		return "the tables could not be written again, and may still contain erased data: " + err.Error(), nil
 	}
 	return "", err
 }
 
-// vacuum writes the tables again, without deleted rows.
+var errNotWritten = errors.New("the server did not write it again: the role must own the tables, so collect as their owner")
+
+// vacuum writes the tables again, without deleted rows. For a role that may not,
+// the server only warns, so a new file is what tells that it did.
 func (j *Journal) vacuum(ctx context.Context, deleted int64) error {
 	conn, err := j.pool.Acquire(ctx)
 	if err != nil {
@@ -180,8 +184,19 @@ func (j *Journal) vacuum(ctx context.Context, deleted int64) error {
 	}
 	defer conn.Release()
 	for _, table := range []string{"entries", "blobs", "chunks", "claims"} {
-		if _, err := conn.Exec(ctx, "VACUUM (FULL) "+pgx.Identifier{j.schema, table}.Sanitize()); err != nil {
+		var before, after uint32
+		name := pgx.Identifier{j.schema, table}.Sanitize()
+		if err := conn.QueryRow(ctx, "SELECT pg_relation_filenode($1)", name).Scan(&before); err != nil {
+			return err
+		}
+		if _, err := conn.Exec(ctx, "VACUUM (FULL) "+name); err != nil {
 			return fmt.Errorf("vacuum %s: %w", table, err)
+		}
+		if err := conn.QueryRow(ctx, "SELECT pg_relation_filenode($1)", name).Scan(&after); err != nil {
+			return err
+		}
+		if before == after {
+			return fmt.Errorf("table %s: %w", table, errNotWritten)
 		}
 	}
 	_, err = conn.Exec(ctx, "UPDATE scrub SET scrubbed = $1", deleted)
