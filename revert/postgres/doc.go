@@ -15,7 +15,8 @@
 // is durable, the transaction waits for the disk, as synchronous_commit of the
 // server or the role says; off counts as on. Otherwise it does not wait, and a
 // crash of the server can lose it: all transactions go to one write-ahead log,
-// so it loses the end of the log and nothing before. A server that runs with
+// so it loses the end of the log and nothing before. The opening keeps what may
+// be lost, and sends it again when the server is back. A server that runs with
 // fsync=off keeps no promise.
 //
 // If the connection is lost during an append, the opening connects again and
@@ -47,6 +48,9 @@
 // acknowledged is always there. Nothing waits for NOTIFY.
 //
 // # Rights
+//
+// Open refuses a role that lacks one of the rights below, from which row
+// security can hide rows, or that would run triggers of a lesser role.
 //
 // Open needs the right to create a schema only if there is none, or if it has
 // to apply migrations. Otherwise SELECT, INSERT, UPDATE and DELETE on the tables

@@ -31,6 +31,9 @@ func (j *Journal) migrate(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return err
 	}
+	if err := j.checkSchema(ctx, conn, true); err != nil { // before anything in it is read
+		return err
+	}
 	version, err := j.version(ctx, conn)
 	if err != nil || version == len(files) {
 		return err
@@ -46,6 +49,9 @@ func (j *Journal) migrate(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		if _, err := tx.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{j.schema}.Sanitize()); err != nil {
+			return err
+		}
+		if err := j.checkSchema(ctx, tx, false); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version int PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now())"); err != nil {

@@ -96,6 +96,9 @@ func (j *Journal) open(ctx context.Context, url string) (err error) {
 	if err := j.migrate(ctx, j.session.conn); err != nil {
 		return err
 	}
+	if err := j.checkRights(ctx, j.session.conn); err != nil {
+		return err
+	}
 	if j.locate != nil { // after the server answered: a wrong location creates no folder
 		at, err := j.locate()
 		if err != nil {

@@ -115,6 +115,8 @@ func (p *Workspace) sharedProblem(err error) error {
 		e.Code, e.Fix = cli.ExitUsage, "name an empty folder with --state, which becomes a node of its own; if the other processes ended or were moved, repeat the command"
 	case errors.Is(err, postgres.ErrNewer):
 		e.Code, e.Fix = cli.ExitUsage, "use the newest remit of the nodes of this journal"
+	case errors.Is(err, postgres.ErrForeignSchema):
+		e.Code, e.Fix = cli.ExitUsage, "name the role that owns the journal with --journal"
 	case errors.Is(err, postgres.ErrRights):
 		e.Code, e.Fix = cli.ExitUsage, "name the role that owns the journal with --journal, or grant this role the rights that docs/guides/nodes.md lists"
 	case errors.Is(err, postgres.ErrUnsafeFolder):
