@@ -80,6 +80,36 @@ func TestCopiedStateFolder(t *testing.T) {
 	require.ErrorIs(t, err, postgres.ErrCopiedNode)
 }
 
+// TestCopyDuringACut: while an opening has no connection, a copy of its folder
+// can become the node. Then the opening is out, and does not become a second one.
+func TestCopyDuringACut(t *testing.T) {
+	url, schema := storage(t)
+	p := newProxy(t, url)
+	dir, copied := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "copied")
+	n := openNode(t, p.url(t, url), dir, schema)
+	require.NoError(t, n.Append(t.Context(), journal.Batch{Entries: pair("t", 0), Durable: true}))
+	require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
+	require.NoError(t, os.Chmod(copied, 0o700))
+	p.cutAll(true)
+	var second *postgres.Node
+	for second == nil { // the server still has to notice that the connection is gone
+		var err error
+		if second, err = postgres.OpenNode(t.Context(), url, copied, schema); err != nil {
+			require.ErrorIs(t, err, postgres.ErrCopiedNode)
+		}
+	}
+	t.Cleanup(func() { require.NoError(t, second.Close()) })
+	p.cutAll(false)
+	err := n.Append(t.Context(), journal.Batch{Entries: pair("t", 1), Durable: true})
+	require.ErrorIs(t, err, postgres.ErrFenced)
+	require.ErrorIs(t, err, postgres.ErrCopiedNode)
+	require.ErrorContains(t, err, copied)
+	require.Equal(t, 2, requireSequence(t, second, "t"))
+	alive, err := n.Alive(t.Context(), n.Owner())
+	require.NoError(t, err)
+	require.False(t, alive, "it knows")
+}
+
 // TestTwoProcessesMakeOneIdentity: openings that find no identity agree on one.
 func TestTwoProcessesMakeOneIdentity(t *testing.T) {
 	url, schema := storage(t)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -97,6 +98,9 @@ func (j *Journal) renew(ctx context.Context, next *session) (stored bool, err er
 	if err != nil {
 		return false, err
 	}
+	if err := j.checkPlace(ctx, next); err != nil {
+		return false, err
+	}
 	var last, kept bool
 	err = next.conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM flushes WHERE owner = $1 AND number = $2),
 		$3 = 0 OR EXISTS (SELECT FROM flushes WHERE owner = $1 AND number = $3)`, j.id, j.number, j.acked).Scan(&last, &kept)
@@ -109,4 +113,22 @@ func (j *Journal) renew(ctx context.Context, next *session) (stored bool, err er
 		return last, ErrFenced
 	}
 	return last, nil
+}
+
+// checkPlace returns an error if a copy of the node took its place while this
+// opening had no connection. The lock of the row makes a copy that is opening
+// end first; one that opens later finds the lock of this opening.
+func (j *Journal) checkPlace(ctx context.Context, next *session) error {
+	if j.node == nil {
+		return nil
+	}
+	var place, host, dir string
+	err := next.conn.QueryRow(ctx, "SELECT place, host, dir FROM nodes WHERE id = $1 FOR SHARE", j.node.id).Scan(&place, &host, &dir)
+	switch {
+	case noRows(err):
+		return ErrLost
+	case err == nil && place != j.node.place:
+		return fmt.Errorf("%w: node %s lives at %s in %s: %w", ErrFenced, j.node.id, host, dir, ErrCopiedNode)
+	}
+	return err
 }
