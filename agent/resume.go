@@ -165,7 +165,7 @@ func (rt *Runtime) waiting(ctx context.Context, r Answer) (t *revert.Txn, c *rev
 	}
 	if err == nil && c.Phase == revert.PhaseStarted { // it continues by itself, if it still runs
 		var alive bool
-		if alive, err = rt.journal.Alive(ctx, t.Owner); err == nil && !alive {
+		if alive, err = journal.LooksAlive(ctx, rt.journal, t.Owner); err == nil && !alive {
 			err = fmt.Errorf("call %s no longer waits for an approval: its process is gone: %w", call, tool.ErrInvalid)
 		}
 	}

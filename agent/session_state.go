@@ -340,7 +340,7 @@ func (rt *Runtime) checkNotOpenElsewhere(ctx context.Context, id string) error {
 		if t.Session != id {
 			continue
 		}
-		alive, err := rt.journal.Alive(ctx, o.Owner)
+		alive, err := journal.LooksAlive(ctx, rt.journal, o.Owner)
 		if err != nil {
 			return err
 		}

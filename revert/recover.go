@@ -115,14 +115,17 @@ func (r *Reverter) Recover(ctx context.Context) (RecoveryReport, error) {
 	return rec, failed
 }
 
-// alive reports whether an owner works on a transaction, or may. A transaction
+// alive reports whether an owner seems to work on a transaction. A transaction
 // that this reverter took over for recovery alone is still abandoned: an
 // earlier recovery did not complete.
 func (r *Reverter) alive(ctx context.Context, o journal.Ownership) (bool, error) {
 	if took, given := r.ownershipOf(o.Txn); took && !given && o.Owner == r.Journal.Owner() {
 		return false, nil
 	}
-	return r.ownerAlive(ctx, o.Owner)
+	if o.Owner == r.Journal.Owner() {
+		return true, nil
+	}
+	return journal.LooksAlive(ctx, r.Journal, o.Owner) // adopt asks again
 }
 
 // ownerAlive reports whether an owner is alive. This opening is alive, even if the

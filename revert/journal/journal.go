@@ -52,7 +52,7 @@ type Journal interface {
 	// process holds it. An operating-system lock shows that to other processes.
 	Owner() string
 	// Alive reports whether an owner still lives. It MUST NOT report a living
-	// owner as dead.
+	// owner as dead. An owner that it reports dead never appends again.
 	Alive(ctx context.Context, owner string) (bool, error)
 	// Append stores a batch as one step: completely or not at all. With Durable
 	// set it MUST NOT return nil before the batch and everything appended

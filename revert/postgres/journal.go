@@ -83,6 +83,21 @@ func (j *Journal) Alive(ctx context.Context, owner string) (alive bool, err erro
 	return alive, err
 }
 
+// LooksAlive reports whether an owner holds its lock now, or is this opening. An
+// owner that does not can still connect again.
+func (j *Journal) LooksAlive(ctx context.Context, owner string) (is bool, err error) {
+	if err := j.usable(ctx); err != nil {
+		return false, err
+	}
+	if owner == j.owner {
+		return j.Alive(ctx, owner)
+	}
+	err = j.again(ctx, func() error {
+		return j.pool.QueryRow(ctx, "SELECT EXISTS (SELECT FROM owners o WHERE o.owner = $1 AND o.ended IS NULL AND "+alive("o.id", "$2")+")", owner, j.class).Scan(&is)
+	})
+	return is, err
+}
+
 // probe takes the owner's lock in shared mode, so that probes do not take each
 // other for the owner.
 func (j *Journal) probe(ctx context.Context, tx pgx.Tx, owner string) (alive bool, err error) {

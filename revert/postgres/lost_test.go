@@ -123,6 +123,17 @@ func TestStaleOwner(t *testing.T) {
 	require.True(t, alive)
 
 	p.cutAll(true)
+	for looks := true; looks; { // until the server notices
+		looks, err = journal.LooksAlive(t.Context(), other, j.Owner())
+		require.NoError(t, err)
+	}
+	p.cutAll(false)
+	require.NoError(t, j.Append(t.Context(), journal.Batch{Fence: own, Durable: true}), "a look has no consequence")
+	alive, err = journal.LooksAlive(t.Context(), other, j.Owner())
+	require.NoError(t, err)
+	require.True(t, alive)
+
+	p.cutAll(true)
 	requireDead(t, other, j.Owner())
 	p.cutAll(false)
 	for _, b := range []journal.Batch{{Fence: own, Entries: pair("t", 1)}, {Entries: pair("u", 0)}, {Durable: true}} {

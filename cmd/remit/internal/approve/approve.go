@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -152,7 +153,7 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 	if w.Txn, w.Call, err = revert.LoadCall(ctx, rt.Journal(), id); err != nil {
 		return w, err
 	}
-	if w.Alive, err = rt.Journal().Alive(ctx, w.Txn.Owner); err != nil {
+	if w.Alive, err = journal.LooksAlive(ctx, rt.Journal(), w.Txn.Owner); err != nil {
 		return w, err
 	}
 	if f.approves {

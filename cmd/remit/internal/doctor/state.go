@@ -130,7 +130,7 @@ func openTxns(ctx context.Context, j journal.Journal, p *state.Workspace) Findin
 	open, err := j.Unfinished(ctx)
 	gone := []string{}
 	for _, o := range open {
-		alive, err2 := j.Alive(ctx, o.Owner)
+		alive, err2 := journal.LooksAlive(ctx, j, o.Owner)
 		err = errors.Join(err, err2)
 		if err2 == nil && !alive {
 			gone = append(gone, o.Txn)

@@ -35,7 +35,7 @@ func lastTxn(ctx context.Context, rt *agent.Runtime, skip map[string]bool, resou
 		left := slices.DeleteFunc(t.EffectiveCalls(), func(c *revert.Call) bool { return cannotRevert(c) || !changesAny(c, resources) })
 		is := t.Reverts+t.Redoes == "" && len(left) > 0 || len(resources) == 0 && len(t.HeldCalls()) > 0
 		if is && t.Prompt != nil && t.End == "" {
-			alive, err := j.Alive(ctx, t.Owner)
+			alive, err := journal.LooksAlive(ctx, j, t.Owner)
 			if err != nil || alive {
 				over = append(over, passedOverCalls(t)...)
 				return err
@@ -111,7 +111,7 @@ func abandoned(ctx context.Context, j journal.Journal, t *revert.Txn) (bool, err
 	if t.Reverts+t.Redoes == "" && !slices.ContainsFunc(t.Calls, holds) {
 		return false, nil
 	}
-	alive, err := j.Alive(ctx, t.Owner)
+	alive, err := journal.LooksAlive(ctx, j, t.Owner)
 	return err == nil && !alive, err
 }
 

@@ -176,7 +176,7 @@ func loadTxn(ctx context.Context, j journal.Journal, id string) (*revert.Txn, tx
 		}
 	}
 	if r.State == revert.TxnOpen {
-		alive, err := j.Alive(ctx, t.Owner)
+		alive, err := journal.LooksAlive(ctx, j, t.Owner)
 		if err != nil {
 			return nil, r, err
 		}

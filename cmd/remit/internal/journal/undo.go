@@ -104,7 +104,7 @@ func endedFirst(ctx context.Context, rt *agent.Runtime, ids []string) (ended []s
 		}
 		alive := false
 		if t.End == "" {
-			if alive, err = rt.Journal().Alive(ctx, t.Owner); err != nil {
+			if alive, err = journal.LooksAlive(ctx, rt.Journal(), t.Owner); err != nil {
 				return nil, nil, err
 			}
 		}
