@@ -162,6 +162,8 @@ func isLostConnection(err error) bool {
 
 // fail makes every later append fail with the first such error.
 func (j *Journal) fail(err error) error {
-	j.failed.CompareAndSwap(nil, &err)
+	if j.failed.CompareAndSwap(nil, &err) {
+		j.life.End(err)
+	}
 	return *j.failed.Load()
 }

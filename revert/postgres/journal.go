@@ -40,6 +40,7 @@ type Journal struct {
 	unsyncedSize int // in bytes
 	seen         atomic.Int64
 	failed       atomic.Pointer[error]
+	life         journal.Lifetime
 	closed       atomic.Bool
 
 	appended  atomic.Bool   // the sequencer is needed
@@ -144,6 +145,10 @@ func (j *Journal) Sole(name string) (release func() error, ok bool, err error) {
 		return j.causeOf(ctx, err)
 	}, true, nil
 }
+
+// Life ends when this opening can append no more: it was fenced, or the server is
+// away for too long or has lost entries.
+func (j *Journal) Life() context.Context { return j.life.Context() }
 
 // Close ends this opening after the waiting batches are stored. The owner is
 // dead afterwards.

@@ -27,6 +27,7 @@ type Journal struct {
 	hashed  atomic.Pointer[storedBatch] // the last one whose hashes were read
 	writer  *writer                     // belongs to the leader; nil until it is needed
 	failed  atomic.Pointer[error]
+	life    journal.Lifetime
 	closed  atomic.Bool
 	whole   bool // it was compared with its head file
 	accepts bool // a person accepts an incomplete journal
@@ -80,7 +81,14 @@ func (j *Journal) causeOf(ctx context.Context, err error) error {
 }
 
 // poison makes every later Append and StoreContent fail.
-func (j *Journal) poison(err error) { j.failed.CompareAndSwap(nil, &err) }
+func (j *Journal) poison(err error) {
+	if j.failed.CompareAndSwap(nil, &err) {
+		j.life.End(err)
+	}
+}
+
+// Life ends when an error has poisoned this opening.
+func (j *Journal) Life() context.Context { return j.life.Context() }
 
 // Close ends this opening after the waiting batches are stored. The owner is
 // dead afterwards; its lock file stays while an unfinished transaction names

@@ -15,9 +15,11 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/version"
 	"github.com/remit-dev/remit/mcp"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Command returns remit serve.
@@ -76,6 +78,10 @@ func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
+	told := ctx // to end
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer journal.OnFailure(rt.Journal(), cancel)()
 	key, err := secretFile(f.mcpFile("key"), newKey)
 	if err != nil {
 		return err
@@ -100,10 +106,21 @@ func runServe(ctx context.Context, a *cli.App, f *serveFlags) (err error) {
 	} else {
 		err = serveOne(ctx, a, f, rt.Runtime, srv)
 	}
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil // the command was told to end
+	switch {
+	case told.Err() != nil && errors.Is(err, told.Err()):
+		return nil
+	case told.Err() == nil && ctx.Err() != nil: // every later call would be refused
+		return journalFailed(&f.Workspace, context.Cause(ctx))
 	}
 	return err
+}
+
+// journalFailed is the end of a server that cannot record calls any more.
+func journalFailed(p *state.Workspace, why error) error {
+	return &cli.Problem{
+		Code: cli.ExitInternal, What: "the server has ended: it could not record any more calls", Why: cli.PlainError(why),
+		Fix: "start it again; " + p.Hint("log") + " shows what was recorded",
+	}
 }
 
 // approvalMode returns the approval mode. If approvals need a passphrase, the
