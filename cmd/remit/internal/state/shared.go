@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
@@ -40,19 +39,14 @@ func (p *Workspace) findJournal(env func(string) string) error {
 	problem := func(why, fix string) error {
 		return &cli.Problem{Code: cli.ExitUsage, What: from + " cannot be used", Why: why, Fix: fix} // the location can hold a password
 	}
-	form := "write postgres://USER@HOST/DATABASE"
-	u, err := url.Parse(p.Journal)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return problem("it is no URL of PostgreSQL", form)
+	switch why := checkLocation(p.Journal); why {
+	case "":
+		return nil
+	case hasPassword:
+		return problem(why, "leave the password out, and put it into the file that PGPASSFILE names")
+	default:
+		return problem(why, "write postgres://USER@HOST/DATABASE")
 	}
-	_, has := u.User.Password()
-	for name := range u.Query() {
-		has = has || strings.Contains(strings.ToLower(name), "password")
-	}
-	if has {
-		return problem("it holds a password, which other users can read in the list of processes, and child processes inherit", "leave the password out, and put it into the file that PGPASSFILE names")
-	}
-	return nil
 }
 
 // checkNode rejects a local journal in the state folder of a node: the user
