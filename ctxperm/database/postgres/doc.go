@@ -1,7 +1,8 @@
 // Package postgres is the PostgreSQL kind of ctxperm/database.
 //
 // Use a separate role. No call can do what the role may not. A superuser is
-// refused, because nothing restricts it. The accesses of a statement are those
+// refused, because nothing restricts it, and so is a role with rights to a
+// journal in the same database. The accesses of a statement are those
 // of the server's plan, and of its locks after the statement ran. They include
 // functions, views and triggers. The result is shown, and the transaction can
 // commit, only if all of them were granted. Queries run in READ ONLY

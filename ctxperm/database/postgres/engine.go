@@ -69,6 +69,13 @@ func public(u *url.URL, cfg *pgx.ConnConfig) string {
 	return out.String()
 }
 
+// journals selects the first schema with a journal of revert/postgres in which
+// the role may do something.
+const journals = `SELECT min(n.nspname) FROM pg_namespace n WHERE has_schema_privilege(n.oid, 'USAGE')
+	AND (SELECT count(*) FROM pg_class c WHERE c.relnamespace = n.oid AND c.relname IN ('journal', 'owners', 'flushes', 'entries', 'scrub')) = 5
+	AND EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = n.oid AND c.relkind = 'r'
+		AND (has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE') OR has_table_privilege(c.oid, 'DELETE, TRUNCATE, TRIGGER')))`
+
 // server is one database of a server.
 type server struct{ config *pgx.ConnConfig }
 
@@ -81,11 +88,13 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 		return nil, fmt.Errorf("no connection to the database: %w", err)
 	}
 	c := &connection{PgConn: conn.PgConn(), own: map[string]bool{}}
-	who, err := c.one(ctx, "SELECT current_user, (SELECT rolsuper OR rolreplication OR rolbypassrls FROM pg_roles WHERE rolname = current_user)::text, current_setting('is_superuser')")
+	who, err := c.one(ctx, "SELECT current_user, (SELECT rolsuper OR rolreplication OR rolbypassrls FROM pg_roles WHERE rolname = current_user)::text, current_setting('is_superuser'), ("+journals+")")
 	switch {
 	case err != nil:
 	case who[1] != "false" || who[2] != "off":
 		err = fmt.Errorf("%w: the role %s may do anything, so that nothing would hold it to what is granted; make one of its own: CREATE ROLE agent LOGIN", engine.ErrRefused, who[0])
+	case who[3] != "":
+		err = fmt.Errorf("%w: the role %s has rights in schema %s, which holds a journal: calls could read or change their own records; make a role of its own: CREATE ROLE agent LOGIN", engine.ErrRefused, who[0], who[3])
 	}
 	if err != nil {
 		c.close()

@@ -68,3 +68,20 @@ func TestUnwatched(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, w.Dump())
 }
+
+// TestJournalIsNoDatabase checks that calls cannot read or change their own
+// records: a role with any right to a journal is refused.
+func TestJournalIsNoDatabase(t *testing.T) {
+	w := newTestEnv(t, "CREATE TABLE users (id int PRIMARY KEY); GRANT SELECT ON users TO agent; CREATE SCHEMA other; GRANT USAGE ON SCHEMA other TO agent;"+
+		"CREATE TABLE other.journal (a int); CREATE TABLE other.owners (a int); CREATE TABLE other.flushes (a int); CREATE TABLE other.entries (a int); CREATE TABLE other.scrub (a int)")
+	tx := w.Begin()
+	require.Equal(t, tool.StatusDone, w.Call(tx, "sql_query", "SELECT * FROM users").Status)
+	for _, grant := range []string{"SELECT ON other.entries", "SELECT (a) ON other.owners", "DELETE ON other.scrub", "INSERT ON other.flushes"} {
+		w.Exec("GRANT " + grant + " TO agent")
+		out := w.Call(tx, "sql_query", "SELECT * FROM users")
+		require.NotEqual(t, tool.StatusDone, out.Status, grant)
+		require.Contains(t, out.Error.Why, "has rights in schema other, which holds a journal", grant)
+		w.Exec("REVOKE " + grant + " FROM agent")
+	}
+	require.Equal(t, tool.StatusDone, w.Call(tx, "sql_query", "SELECT * FROM users").Status)
+}
