@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/proof/pgtest"
@@ -187,9 +188,13 @@ func TestPooler(t *testing.T) {
 		t.Skip("pgbouncer is not installed (apt-get install pgbouncer)")
 	}
 	url, schema := storage(t)
-	for mode, size := range map[string]int{"session": 20, "transaction": 20, "statement": 20, "transaction of one": 1} {
+	for mode, size := range map[string]int{"session": 20, "transaction": 20, "statement": 20, "transaction of one": 1, "transaction in turn": 20} {
 		t.Run(mode, func(t *testing.T) {
-			j, err := postgres.Open(t.Context(), startPooler(t, url, mode, size), schema)
+			at := startPooler(t, url, mode, size)
+			if strings.HasSuffix(mode, "in turn") {
+				warmPooler(t, at)
+			}
+			j, err := postgres.Open(t.Context(), at, schema)
 			if mode == "session" {
 				require.NoError(t, err)
 				require.NoError(t, j.Append(t.Context(), journal.Batch{Entries: pair("t", 0), Durable: true}))
@@ -198,6 +203,24 @@ func TestPooler(t *testing.T) {
 			}
 			require.ErrorIs(t, err, postgres.ErrPooler)
 		})
+	}
+}
+
+// warmPooler leaves two sessions of the server that wait for clients.
+func warmPooler(t *testing.T, at string) {
+	t.Helper()
+	var conns []*pgx.Conn
+	for range 2 {
+		conn, err := pgx.Connect(t.Context(), at)
+		require.NoError(t, err)
+		_, err = conn.Exec(t.Context(), "BEGIN", pgx.QueryExecModeSimpleProtocol)
+		require.NoError(t, err)
+		conns = append(conns, conn)
+	}
+	for _, conn := range conns {
+		_, err := conn.Exec(t.Context(), "ROLLBACK", pgx.QueryExecModeSimpleProtocol)
+		require.NoError(t, err)
+		require.NoError(t, conn.Close(t.Context()))
 	}
 }
 
@@ -210,9 +233,12 @@ func startPooler(t *testing.T, at, mode string, size int) string {
 	dir, err := os.MkdirTemp("", "pooler")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	mode, _, _ = strings.Cut(mode, " ")
+	mode, how, _ := strings.Cut(mode, " ")
 	config := fmt.Sprintf("[databases]\n* = host=%s port=5432 user=postgres\n[pgbouncer]\nlisten_port = 6432\nlisten_addr =\nunix_socket_dir = %s\n"+
 		"auth_type = any\npool_mode = %s\ndefault_pool_size = %d\n", u.Query().Get("host"), dir, mode, size)
+	if how == "in turn" {
+		config += "server_round_robin = 1\n"
+	}
 	file := filepath.Join(dir, "pooler.ini")
 	require.NoError(t, os.WriteFile(file, []byte(config), 0o644))
 	cmd := exec.Command("pgbouncer", file)

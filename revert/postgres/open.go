@@ -162,10 +162,17 @@ func (j *Journal) checkServer(ctx context.Context, s *session) error {
 }
 
 // checkPooler tells the mode of a pooler. In transaction mode it gives the
-// session of an idle client to another one.
+// session of an idle client to another one. If several sessions are idle, it may
+// take them in turn: then this client alone meets another one. If one is, the
+// other client gets it.
 func (j *Journal) checkPooler(ctx context.Context, s *session) error {
 	ctx, cancel := context.WithTimeout(ctx, poolerTimeout)
 	defer cancel()
+	for range 2 {
+		if err := s.checkSame(ctx, s.conn); err != nil {
+			return err
+		}
+	}
 	other, err := pgx.ConnectConfig(ctx, j.config.Copy())
 	if err != nil {
 		return err
@@ -174,12 +181,16 @@ func (j *Journal) checkPooler(ctx context.Context, s *session) error {
 	if _, err := other.Exec(ctx, "BEGIN", pgx.QueryExecModeSimpleProtocol); err != nil {
 		return errors.Join(ErrPooler, err)
 	}
-	for _, conn := range []*pgx.Conn{other, s.conn} {
-		var pid uint32
-		err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&pid)
-		if err != nil || (pid == s.pid) != (conn == s.conn) {
-			return errors.Join(ErrPooler, err)
-		}
+	return errors.Join(s.checkSame(ctx, other), s.checkSame(ctx, s.conn))
+}
+
+// checkSame returns ErrPooler if the connection of the session is in another
+// session of the server, or another connection in this one.
+func (s *session) checkSame(ctx context.Context, conn *pgx.Conn) error {
+	var pid uint32
+	err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&pid)
+	if err != nil || (pid == s.pid) != (conn == s.conn) {
+		return errors.Join(ErrPooler, err)
 	}
 	return nil
 }
