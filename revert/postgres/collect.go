@@ -179,7 +179,7 @@ func (j *Journal) vacuum(ctx context.Context, deleted int64) error {
 		return err
 	}
 	defer conn.Release()
-	for _, table := range []string{"entries", "blobs", "chunks", "claims"} {
+	for _, table := range []string{"entries", "blobs", "chunks", "claims", "requests"} {
 		if _, err := conn.Exec(ctx, "VACUUM (FULL) "+pgx.Identifier{j.schema, table}.Sanitize()); err != nil {
 			return fmt.Errorf("vacuum %s: %w", table, err)
 		}
