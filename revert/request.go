@@ -176,13 +176,19 @@ func (r *Reverter) TakeAsked(ctx context.Context) (q Request, err error) {
 
 // AnswerAsked ends a request that this process took, with its State and report.
 // With the state RequestAsked, it gives the request back. It returns
-// journal.ErrNotOwner if another process took it meanwhile.
+// journal.ErrNotOwner if another process took it meanwhile. The report also has
+// what attempts of dead processes did.
 func (r *Reverter) AnswerAsked(ctx context.Context, q Request) (Request, error) {
 	store, err := r.requests()
 	if err != nil {
 		return q, err
 	}
 	out := journal.Request{ID: q.Number, State: q.State}
+	if q.State == journal.RequestDone { // also with what an earlier attempt did
+		if err := r.findDone(ctx, &q); err != nil {
+			return q, err
+		}
+	}
 	if q.State.Ended() {
 		if out.Answer, err = q.fit(journal.MaxRequestAnswer); err != nil {
 			return q, err

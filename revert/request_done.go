@@ -32,14 +32,14 @@ func (r *Reverter) findDone(ctx context.Context, q *Request) error {
 // a request: a revert or redo transaction, or the subject itself, if it was open
 // and is reverted.
 func (r *Reverter) attemptOf(ctx context.Context, q Request) (string, error) {
-	kinds := []record.Kind{record.KindBegun}
 	if !q.Redo {
-		for e, err := range r.Journal.Entries(ctx, journal.Query{Txn: q.Txn, Kinds: []record.Kind{record.KindAborted}, After: q.size, Limit: 1}) {
+		aborted := journal.Query{Txn: q.Txn, Kinds: []record.Kind{record.KindAborted}, After: q.size, Limit: 1}
+		for e, err := range r.Journal.Entries(ctx, aborted) {
 			return e.Header.Txn, err
 		}
 	}
 	found := ""
-	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: kinds, About: []string{q.Txn}, After: q.size}) {
+	for e, err := range r.Journal.Entries(ctx, journal.Query{Kinds: []record.Kind{record.KindBegun}, About: []string{q.Txn}, After: q.size}) {
 		if err != nil {
 			return "", err
 		}
@@ -59,7 +59,7 @@ func (r *Reverter) attemptOf(ctx context.Context, q Request) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if t.End != "" {
+		if found = ""; t.End != "" { // otherwise the next attempt continues it
 			found = e.Header.Txn
 		}
 	}

@@ -127,7 +127,7 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 		},
 	}
 	asked := startup.Asked{App: d.app, Place: at, Journal: j, EndPrompts: func(context.Context) error { return nil }} // no session is open yet
-	if _, err := asked.Do(ctx); err != nil { // before recovery adopts what an earlier process left of it
+	if _, err := asked.Do(ctx); err != nil {                                                                          // before recovery adopts what an earlier process left of it
 		d.log.Warn("what another node asked for could not be done", "error", err)
 	}
 	d.recover(ctx, space)
