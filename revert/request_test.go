@@ -421,6 +421,22 @@ func TestRequestOnDamage(t *testing.T) {
 	}
 }
 
+func TestRequestWithoutItsPast(t *testing.T) {
+	k := newAsked(t)
+	txn := k.txn(true, write{"a", 2})
+	k.ask(revert.Request{Target: txn})
+	k.takes()
+	k.next()
+	q := k.takes()
+	rep, err := k.revert(t.Context(), txn)
+	require.NoError(t, err)
+	q.State, q.Report = journal.RequestDone, &rep
+	k.reverter.Journal = &failingEntries{requestJournal: k.journal, at: 1}
+	_, err = k.reverter.AnswerAsked(t.Context(), q)
+	require.ErrorContains(t, err, "the disk is gone")
+	require.Equal(t, journal.RequestTaken, k.table.rows[0].State)
+}
+
 // failingEntries fails at its n-th entry or yields it damaged.
 type failingEntries struct {
 	*requestJournal

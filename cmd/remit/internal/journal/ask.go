@@ -40,7 +40,7 @@ func (k *asking) check(a *cli.App, cmd *cobra.Command, id string) error {
 	case k.wait < 0:
 		return cli.UsageProblem(fmt.Sprintf("--wait %s: must not be negative; 0 only asks", k.wait))
 	case k.withdraw && id == "":
-		return cli.UsageProblem("--withdraw needs the id of what waits; remit pending lists it")
+		return cli.UsageProblem("--withdraw needs the id of the transaction, call or revert")
 	case k.withdraw && a.Agent != nil:
 		return a.Agent.AgentProblem("--withdraw changes what a person asked for")
 	}
@@ -172,15 +172,15 @@ func (r revertRun) answered(ctx context.Context, a *cli.App, p *state.Workspace,
 // writeWaiting says that a request waits, for whom, and what to do.
 func writeWaiting(a *cli.App, p *state.Workspace, q revert.Request, node postgres.NodeInfo) {
 	s := a.Style()
-	_, _ = fmt.Fprintf(a.Out, "%s the %s of %s waits for %s: %s\n", s.Doubt("…"), q.Verb(), cli.Printable(q.Target), nodeWords(node), standing(q, node))
+	_, _ = fmt.Fprintf(a.Out, "%s the %s of %s waits for %s: %s\n", s.Doubt("…"), q.Verb(), cli.Printable(q.Target), nodeWords(node), howFar(q, node))
 	_, _ = fmt.Fprintln(a.Out, s.Faint("show its report: "+p.RequestHint(q, userName(a))))
 	if q.State == journal.RequestAsked {
 		_, _ = fmt.Fprintln(a.Out, s.Faint("withdraw it: "+p.Hint(q.Verb(), q.Target, "--withdraw")))
 	}
 }
 
-// standing says how a request is that has not ended.
-func standing(q revert.Request, node postgres.NodeInfo) string {
+// howFar says how a request is that has not ended.
+func howFar(q revert.Request, node postgres.NodeInfo) string {
 	switch {
 	case node.Processes == 0:
 		return "no process of it lives; a server, remit run or remit recover there does it"
