@@ -175,29 +175,34 @@ func (r *Reverter) TakeAsked(ctx context.Context) (q Request, err error) {
 }
 
 // AnswerAsked ends a request that this process took, with its State and report.
-// With the state RequestAsked, it gives the request back. It returns
-// journal.ErrNotOwner if another process took it meanwhile. The report also has
-// what attempts of dead processes did.
+// With the state RequestAsked, and after an error, it gives the request back. It
+// returns journal.ErrNotOwner if another process took it meanwhile. The report
+// also has what attempts of dead processes did.
 func (r *Reverter) AnswerAsked(ctx context.Context, q Request) (Request, error) {
 	store, err := r.requests()
 	if err != nil {
 		return q, err
 	}
-	out := journal.Request{ID: q.Number, State: q.State}
+	answer, err := r.answerOf(ctx, &q)
+	if err != nil {
+		q.State = journal.RequestAsked
+	}
+	return q, errors.Join(err, store.Answer(context.WithoutCancel(ctx), journal.Request{ID: q.Number, State: q.State, Answer: answer}))
+}
+
+func (r *Reverter) answerOf(ctx context.Context, q *Request) ([]byte, error) {
+	if !q.State.Ended() {
+		return nil, nil
+	}
 	if q.State == journal.RequestDone { // also with what an earlier attempt did
-		if err := r.findDone(ctx, &q); err != nil {
-			return q, err
+		if err := r.findDone(ctx, q); err != nil {
+			return nil, err
 		}
 	}
-	if q.State.Ended() {
-		if out.Answer, err = q.fit(journal.MaxRequestAnswer); err != nil {
-			return q, err
-		}
-		if err := r.Host.Point(ctx, "request.answer"); err != nil {
-			return q, err
-		}
+	if err := r.Host.Point(ctx, "request.answer"); err != nil {
+		return nil, err
 	}
-	return q, store.Answer(context.WithoutCancel(ctx), out)
+	return q.fit(journal.MaxRequestAnswer)
 }
 
 // WithdrawAsked ends a request that no process has begun. Otherwise it returns

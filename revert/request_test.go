@@ -434,7 +434,12 @@ func TestRequestWithoutItsPast(t *testing.T) {
 	k.reverter.Journal = &failingEntries{requestJournal: k.journal, at: 1}
 	_, err = k.reverter.AnswerAsked(t.Context(), q)
 	require.ErrorContains(t, err, "the disk is gone")
-	require.Equal(t, journal.RequestTaken, k.table.rows[0].State)
+	require.Equal(t, journal.RequestAsked, k.table.rows[0].State)
+	k.next()
+	q = k.takes()
+	q.State = journal.RequestAsked
+	require.Equal(t, journal.RequestAsked, k.answer(q).State)
+	require.Empty(t, k.table.rows[0].Answer)
 }
 
 // failingEntries fails at its n-th entry or yields it damaged.

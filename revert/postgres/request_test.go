@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -121,13 +122,39 @@ func TestTakerWithoutItsLock(t *testing.T) {
 	k := newAsking(t)
 	r := k.ask(t, "{}")
 	take(t, k.two)
-	pgtest.Exec(t, k.url, fmt.Sprintf(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted
-		AND classid::bigint = (SELECT lock_class::bigint & 4294967295 FROM %[1]s.journal) AND objid = (SELECT id FROM %[1]s.owners WHERE owner = '%[2]s')`, k.schema, k.two.Owner()))
+	k.terminate(t, k.two)
 	requireDead(t, k.one, k.two.Owner())
 	require.ErrorIs(t, k.two.Answer(t.Context(), journal.Request{ID: r.ID, State: journal.RequestDone}), journal.ErrNotOwner, "also before another one takes it")
 	require.Equal(t, r.ID, take(t, k.again).ID)
 	require.ErrorIs(t, k.two.Answer(t.Context(), journal.Request{ID: r.ID, State: journal.RequestDone}), journal.ErrNotOwner)
 	require.NoError(t, k.again.Answer(t.Context(), journal.Request{ID: r.ID, State: journal.RequestFailed}))
+}
+
+// TestTakeEndsTheDeadTaker: who takes a request of a dead opening ends that
+// opening, so that it appends nothing more.
+func TestTakeEndsTheDeadTaker(t *testing.T) {
+	k := newAsking(t)
+	slow := openNode(t, k.url, k.two.Dir(), postgres.Schema(k.schema), postgres.Lease(time.Hour)) // it does not look for its session
+	r := k.ask(t, "{}")
+	take(t, slow)
+	k.terminate(t, slow)
+	for {
+		second, err := k.again.Take(t.Context())
+		if errors.Is(err, journal.ErrNotFound) { // the server has not ended the session yet
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, r.ID, second.ID)
+		break
+	}
+	require.ErrorIs(t, slow.Append(t.Context(), journal.Batch{Entries: pair("t_9", 0), Durable: true}), postgres.ErrFenced)
+}
+
+// terminate ends the session that holds the lock of an opening.
+func (k asking) terminate(t *testing.T, n *postgres.Node) {
+	t.Helper()
+	pgtest.Exec(t, k.url, fmt.Sprintf(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted
+		AND classid::bigint = (SELECT lock_class::bigint & 4294967295 FROM %[1]s.journal) AND objid = (SELECT id FROM %[1]s.owners WHERE owner = '%[2]s')`, k.schema, n.Owner()))
 }
 
 func TestRequestGivenBack(t *testing.T) {
