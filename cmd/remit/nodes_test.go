@@ -14,6 +14,7 @@ func TestNodes(t *testing.T) {
 	quick := quickly(t)
 	journal, _ := pgtest.Database(t)
 	asked, _ := pgtest.Database(t)
+	approve, _ := pgtest.Database(t)
 	empty, _ := pgtest.Database(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/nodes",
@@ -26,6 +27,7 @@ func TestNodes(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("JOURNAL", journal)
 			e.Setenv("ASKED", asked) // of another script, which makes the same IDs
+			e.Setenv("APPROVE", approve)
 			e.Setenv("EMPTY", empty)
 			e.Setenv("XDG_STATE_HOME", e.WorkDir+".state")
 			e.Defer(func() { _ = os.RemoveAll(e.WorkDir + ".state") })
