@@ -62,7 +62,7 @@ func PlaceOf(cmd *cobra.Command) *Workspace {
 	}
 	if f := cmd.Flags().Lookup("journal"); f != nil && f.Changed {
 		named := &Workspace{Journal: f.Value.String()}
-		if named.findJournal(func(string) string { return "" }) == nil { // it holds no password
+		if named.FindJournal(func(string) string { return "" }) == nil { // it holds no password
 			p.HintFlags = append(p.HintFlags, named.JournalFlags()...)
 		}
 	}
