@@ -50,7 +50,7 @@ func (e *RootError) Error() string {
 
 // NodeError is returned instead of RootError if the files of a transaction belong
 // to another node. Nothing was done: a folder of the same path here is another
-// one.
+// one. AskNode asks that node.
 type NodeError struct {
 	Txn, Session string
 	Node         string        // ID of the node

@@ -16,23 +16,52 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/proof/pgtest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/postgres"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/revert/sqlite"
 	"github.com/remit-dev/remit/tool"
 )
 
+// opener opens a journal as another process does.
+type opener func() journal.Journal
+
+// onJournals runs a test on each kind of journal that processes can share. empty
+// returns the opener of a journal that is empty.
+func onJournals(t *testing.T, test func(t *testing.T, empty func(t *testing.T) opener)) {
+	opening := func(t *testing.T, open func() (journal.Journal, error)) opener {
+		return func() journal.Journal {
+			j, err := open()
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, j.Close()) })
+			return j
+		}
+	}
+	t.Run("sqlite", func(t *testing.T) {
+		test(t, func(t *testing.T) opener {
+			dir := filepath.Join(t.TempDir(), "state")
+			return opening(t, func() (journal.Journal, error) { return sqlite.Open(t.Context(), dir) })
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		url, _ := pgtest.Database(t)
+		schemas := 0
+		test(t, func(t *testing.T) opener {
+			schemas++
+			schema, dir := postgres.Schema(fmt.Sprint("j", schemas)), filepath.Join(t.TempDir(), "state")
+			return opening(t, func() (journal.Journal, error) { return postgres.OpenNode(t.Context(), url, dir, schema) })
+		})
+	})
+}
+
 // sharing returns runtimes that have one journal open, as processes do.
-func sharing(t *testing.T, n int, opts ...agent.Option) (all []*agent.Runtime) {
-	dir := filepath.Join(t.TempDir(), "state")
+func sharing(t *testing.T, open opener, n int, opts ...agent.Option) (all []*agent.Runtime) {
 	for range n {
-		j, err := sqlite.Open(t.Context(), dir)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, j.Close()) })
-		all = append(all, newRuntime(t, append([]agent.Option{agent.Journal(j)}, opts...)...))
+		all = append(all, newRuntime(t, append([]agent.Option{agent.Journal(open())}, opts...)...))
 	}
 	return all
 }
@@ -74,11 +103,13 @@ deny contains "tainted" if { input.tool.name == "two"; "tainted" in input.sessio
 
 // TestLaterCallsOfAnotherProcess has two processes hold one session. What the
 // second one does counts in the first one.
-func TestLaterCallsOfAnotherProcess(t *testing.T) {
+func TestLaterCallsOfAnotherProcess(t *testing.T) { onJournals(t, laterCallsOfAnotherProcess) }
+
+func laterCallsOfAnotherProcess(t *testing.T, empty func(t *testing.T) opener) {
 	policy := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": tainting + `
 limit contains {"budget": "ones", "max": 3, "tools": ["one"]} if input.tool.name == "one"
 `}})
-	held := inEach(t, sharing(t, 2, agent.Tools(echoes(t)...), agent.Policy(policy)))
+	held := inEach(t, sharing(t, empty(t), 2, agent.Tools(echoes(t)...), agent.Policy(policy)))
 	call := func(s *agent.Session, name string) error {
 		_, err := s.Update(t.Context(), func(tx *agent.Txn) error {
 			_, err := tx.Invoke(t.Context(), name, "x")
@@ -98,49 +129,57 @@ limit contains {"budget": "ones", "max": 3, "tools": ["one"]} if input.tool.name
 // TestOneProcessAtATime begins transactions of one session in several processes,
 // in an order that follows from a seed. Only one of them has any open, and each
 // sees the counts, the labels and the earlier calls that the journal has.
-func TestOneProcessAtATime(t *testing.T) {
+func TestOneProcessAtATime(t *testing.T) { onJournals(t, oneProcessAtATime) }
+
+func oneProcessAtATime(t *testing.T, empty func(t *testing.T) opener) {
 	policy := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": tainting}})
 	for seed := range uint64(12) {
-		r := rand.New(rand.NewPCG(seed, 7))
-		held := inEach(t, sharing(t, 3, agent.Tools(echoes(t)...), agent.Policy(policy)))
-		open, calls := make([][]*agent.Txn, len(held)), map[string]int{}
-		for step := range 120 {
-			p := r.IntN(len(held))
-			about := fmt.Sprintf("seed %d, step %d, process %d", seed, step, p)
-			elsewhere := false
-			for other, txns := range open {
-				elsewhere = elsewhere || other != p && len(txns) > 0
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			oneAtATime(t, seed, sharing(t, empty(t), 3, agent.Tools(echoes(t)...), agent.Policy(policy)))
+		})
+	}
+}
+
+func oneAtATime(t *testing.T, seed uint64, processes []*agent.Runtime) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	held := inEach(t, processes)
+	open, calls := make([][]*agent.Txn, len(held)), map[string]int{}
+	for step := range 120 {
+		p := r.IntN(len(held))
+		about := fmt.Sprintf("seed %d, step %d, process %d", seed, step, p)
+		elsewhere := false
+		for other, txns := range open {
+			elsewhere = elsewhere || other != p && len(txns) > 0
+		}
+		switch what := r.IntN(4); {
+		case elsewhere && r.IntN(10) > 0: // or most steps would be refused
+		case len(open[p]) == 0 || what == 0 && len(open[p]) < 3:
+			tx, err := held[p].Begin(t.Context())
+			if elsewhere {
+				require.ErrorIs(t, err, revert.ErrBusy, about)
+				continue
 			}
-			switch what := r.IntN(4); {
-			case elsewhere && r.IntN(10) > 0: // or most steps would be refused
-			case len(open[p]) == 0 || what == 0 && len(open[p]) < 3:
-				tx, err := held[p].Begin(t.Context())
-				if elsewhere {
-					require.ErrorIs(t, err, revert.ErrBusy, about)
-					continue
-				}
-				require.NoError(t, err, about)
-				open[p] = append(open[p], tx)
-				now := time.Now()
-				want, err := agent.RebuiltAt(t.Context(), held[p], now)
-				require.NoError(t, err)
-				require.Equal(t, want, agent.FactsAt(held[p], now), about)
-				for _, name := range []string{"one", "taint"} {
-					require.Equal(t, calls[name], countOf(want, name), "%s, %s: %v", about, name, want.Recent)
-				}
-			case what < 3 && r.IntN(4) > 0:
-				name := []string{"one", "two", "taint"}[r.IntN(3)]
-				in := []string{"x", "fail"}[r.IntN(2)]
-				_, err := open[p][r.IntN(len(open[p]))].Invoke(t.Context(), name, in)
-				if name != "two" {
-					calls[name]++
-					require.Equal(t, in == "fail", err != nil, "%s: %v", about, err)
-				}
-			default:
-				tx := open[p][0]
-				open[p] = open[p][1:]
-				require.NoError(t, tx.Commit(t.Context()), about)
+			require.NoError(t, err, about)
+			open[p] = append(open[p], tx)
+			now := time.Now()
+			want, err := agent.RebuiltAt(t.Context(), held[p], now)
+			require.NoError(t, err)
+			require.Equal(t, want, agent.FactsAt(held[p], now), about)
+			for _, name := range []string{"one", "taint"} {
+				require.Equal(t, calls[name], countOf(want, name), "%s, %s: %v", about, name, want.Recent)
 			}
+		case what < 3 && r.IntN(4) > 0:
+			name := []string{"one", "two", "taint"}[r.IntN(3)]
+			in := []string{"x", "fail"}[r.IntN(2)]
+			_, err := open[p][r.IntN(len(open[p]))].Invoke(t.Context(), name, in)
+			if name != "two" {
+				calls[name]++
+				require.Equal(t, in == "fail", err != nil, "%s: %v", about, err)
+			}
+		default:
+			tx := open[p][0]
+			open[p] = open[p][1:]
+			require.NoError(t, tx.Commit(t.Context()), about)
 		}
 	}
 }
@@ -217,7 +256,9 @@ func countOf(f perm.SessionFacts, name string) int {
 
 // TestProcessesInARace has processes begin at the same time, again and again,
 // under a budget. No call more than it allows is made.
-func TestProcessesInARace(t *testing.T) {
+func TestProcessesInARace(t *testing.T) { onJournals(t, processesInARace) }
+
+func processesInARace(t *testing.T, empty func(t *testing.T) opener) {
 	const most = 20
 	var ran atomic.Int32
 	slow, err := tool.Create("slow", "", func(_ context.Context, in string) (string, error) {
@@ -228,7 +269,7 @@ func TestProcessesInARace(t *testing.T) {
 allow contains "all" if true
 limit contains {"budget": "calls", "max": %d, "tools": ["slow"]} if true
 `, most)}})
-	held := inEach(t, sharing(t, 3, agent.Tools(mustTool(t, slow, err)), agent.Policy(policy)))
+	held := inEach(t, sharing(t, empty(t), 3, agent.Tools(mustTool(t, slow, err)), agent.Policy(policy)))
 	var all sync.WaitGroup
 	for p, s := range held {
 		for range 2 {
@@ -253,14 +294,16 @@ limit contains {"budget": "calls", "max": %d, "tools": ["slow"]} if true
 
 // TestUsesInSeveralProcesses has a session and its delegates, in several
 // processes, use up one grant. No call more starts.
-func TestUsesInSeveralProcesses(t *testing.T) {
+func TestUsesInSeveralProcesses(t *testing.T) { onJournals(t, usesInSeveralProcesses) }
+
+func usesInSeveralProcesses(t *testing.T, empty func(t *testing.T) opener) {
 	const most = 15
 	var ran atomic.Int32
 	use, err := tool.Create("use", "", func(_ context.Context, in string) (string, error) {
 		ran.Add(1)
 		return in, nil
 	}, tool.Pure())
-	runtimes := sharing(t, 3, agent.Tools(mustTool(t, use, err)), agent.Policy(allowAll()))
+	runtimes := sharing(t, empty(t), 3, agent.Tools(mustTool(t, use, err)), agent.Policy(allowAll()))
 	parent := hand(t, newSession(t, runtimes[0]), agent.MaxUses(most))
 	held := []*agent.Session{parent}
 	for _, rt := range runtimes[1:] {
@@ -289,9 +332,11 @@ func TestUsesInSeveralProcesses(t *testing.T) {
 
 // TestDeadProcess ends a process with an open transaction. The next one counts
 // its calls, also after another one has taken the transaction over.
-func TestDeadProcess(t *testing.T) {
+func TestDeadProcess(t *testing.T) { onJournals(t, deadProcess) }
+
+func deadProcess(t *testing.T, empty func(t *testing.T) opener) {
 	policy := mustLoad(t, rego.Options{Timeout: time.Minute, Modules: map[string]string{"p.rego": tainting}})
-	runtimes := sharing(t, 3, agent.Tools(echoes(t)...), agent.Policy(policy))
+	runtimes := sharing(t, empty(t), 3, agent.Tools(echoes(t)...), agent.Policy(policy))
 	held := inEach(t, runtimes)
 	first := begin(t, held[0])
 	_, err := first.Invoke(t.Context(), "taint", "x")

@@ -213,6 +213,14 @@ func TestBelowAgent(t *testing.T) {
 	}
 	add("XDG_STATE_HOME=/nowhere TRY", "approve c_000000000000"+state)
 	add("XDG_STATE_HOME=/nowhere HOME=/nowhere TRY", "prune --keep 1h"+state)
+	for _, way := range []string{"", "sh -c 'env ", "setsid env "} { // as another node of a shared journal, which asks the right one
+		elsewhere := way + "XDG_STATE_HOME=" + p.at("tmp") + " HOME=" + p.at("tmp") + " TRY"
+		if strings.HasPrefix(way, "sh") {
+			elsewhere += "'"
+		}
+		add(elsewhere, "revert t_1 --force --journal postgres://remit@localhost/remit --state "+p.at("tmp/node"))
+	}
+	add("TRY", "revert t_1 --withdraw --journal postgres://remit@localhost/remit")
 	honest := len(tries)
 	for _, args := range showing {
 		add("TRY", args)

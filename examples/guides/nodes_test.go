@@ -1,7 +1,6 @@
 package guides_test
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,12 +10,13 @@ import (
 	"github.com/remit-dev/remit/internal/proof/pgtest"
 )
 
-// TestSharedJournal runs the guide to nodes: two nodes share a journal, and only
-// the right one reverts.
+// TestSharedJournal runs the guide to nodes: two nodes share a journal, and one
+// lets the other one revert.
 func TestSharedJournal(t *testing.T) {
 	call, commands := take(t, "guides/nodes.md", "jsonl", 0), take(t, "guides/nodes.md", "sh", 0)
 	rights := take(t, "guides/nodes.md", "sql", 0)
-	location, refusal := take(t, "guides/nodes.md", "text", 0), take(t, "guides/nodes.md", "text", 1)
+	asking, doing := take(t, "guides/nodes.md", "sh", 1), take(t, "guides/nodes.md", "sh", 2)
+	location, waiting := take(t, "guides/nodes.md", "text", 0), take(t, "guides/nodes.md", "text", 1)
 	shell(t)
 	journal, agent := pgtest.Database(t)
 	p := newPlace(t)
@@ -25,21 +25,19 @@ func TestSharedJournal(t *testing.T) {
 	out := p.sh(0, here+commands)
 	require.Contains(t, out, "this one")
 	require.Equal(t, "hello\n", p.content("one/a.txt"))
-	var newest struct {
-		Txn string `json:"txn"`
+	asked := p.sh(0, here+asking)
+	for _, words := range []string{"… the revert of t_", " waits for node n_", ": no process of it lives; a server, remit run or remit recover there does it", "show its report: remit revert t_", " --withdraw --state one.st"} {
+		require.Contains(t, waiting, words)
+		require.Contains(t, asked, words)
 	}
-	require.NoError(t, json.Unmarshal([]byte(p.sh(0, here+"remit log -n 1 --json --state one.st")), &newest))
-	out = p.sh(2, here+"remit revert "+newest.Txn+" --state one.st 2>&1")
-	for _, words := range []string{"remit: nothing was reverted", "the files belong to node n_", "run the command on that node, which remit nodes"} {
-		require.Contains(t, refusal, words)
-		require.Contains(t, out, words)
-	}
+	require.Contains(t, asked, "asked of node n_", "remit pending lists it")
 	require.Equal(t, "hello\n", p.content("two/a.txt"))
+	out = p.sh(0, here+strings.Split(asking, "\n")[0]+"\n"+doing)
+	require.Equal(t, 2, strings.Count(out, "reverted: 1 of 1 change reverted"), out)
+	require.NoFileExists(t, filepath.Join(p.dir, "two/a.txt"))
+	require.Equal(t, "hello\n", p.content("one/a.txt"))
 	p.sh(0, here+"remit revert --state one.st") // the newest of this node
 	require.NoFileExists(t, filepath.Join(p.dir, "one/a.txt"))
-	require.Equal(t, "hello\n", p.content("two/a.txt"))
-	p.sh(0, here+"remit revert "+newest.Txn+" --state two.st")
-	require.NoFileExists(t, filepath.Join(p.dir, "two/a.txt"))
 	p.sh(0, here+"remit fsck --state one.st")
 
 	as := strings.Replace(location, "postgres://remit@db.example/remit", "'"+agent+"'", 1)

@@ -27,6 +27,9 @@ type Environment struct {
 	// Keep and KeepLast are the gateway's retention, in the form of its flags
 	// --keep and --keep-last. Default: the previous values, or else none.
 	Keep, KeepLast string
+	// Journal is the location of a journal that the gateway shares with other
+	// nodes. Default: the previous one, or else none.
+	Journal string
 	// Hooks lists the scopes in which hooks lead the client's own tools to
 	// remit. The zero value is no hooks.
 	Hooks     []Scope

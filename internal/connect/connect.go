@@ -320,10 +320,10 @@ func (s *step) route(c Client, p Environment, body []byte, t *table, off disable
 }
 
 // arguments returns the gateway's arguments beside its configuration: the
-// workspace and the retention. An option that is not set keeps its previous
+// workspace, the retention and the journal. An option that is not set keeps its previous
 // value.
 func (s *step) arguments(c Client, p Environment, r routedTable) (args []string) {
-	given := [][2]string{{"--keep", p.Keep}, {"--keep-last", p.KeepLast}}
+	given := [][2]string{{"--keep", p.Keep}, {"--keep-last", p.KeepLast}, {"--journal", p.Journal}}
 	if r.Scope == User {
 		given = append([][2]string{{"--workspace", p.Workspace}}, given...)
 	}

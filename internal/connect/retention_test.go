@@ -6,6 +6,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestSharedJournal: the journal that is named stays in each entry until another one is.
+func TestSharedJournal(t *testing.T) {
+	w := newTestHome(t)
+	w.write(cursorFile, one)
+	w.Journal = "postgres://remit@db/remit"
+	w.connect("cursor")
+	require.Regexp(t, `"--journal",\s+"postgres://remit@db/remit"\s`, w.read(cursorFile))
+	w.Journal = ""
+	require.False(t, w.connect("cursor").Changed())
+	w.Journal = "postgres://other@db/remit"
+	w.connect("cursor")
+	require.Regexp(t, `"--journal",\s+"postgres://other@db/remit"\s`, w.read(cursorFile))
+	w.disconnect("cursor")
+	require.Equal(t, one, w.read(cursorFile))
+}
+
 // TestRetention: the retention that is named stays in each entry until another one is.
 func TestRetention(t *testing.T) {
 	w := newTestHome(t)

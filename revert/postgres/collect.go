@@ -183,7 +183,7 @@ func (j *Journal) vacuum(ctx context.Context, deleted int64) error {
 		return err
 	}
 	defer conn.Release()
-	for _, table := range []string{"entries", "blobs", "chunks", "claims"} {
+	for _, table := range []string{"entries", "blobs", "chunks", "claims", "requests"} {
 		var before, after uint32
 		name := pgx.Identifier{j.schema, table}.Sanitize()
 		if err := conn.QueryRow(ctx, "SELECT pg_relation_filenode($1)", name).Scan(&before); err != nil {

@@ -7,6 +7,7 @@
 //	entries         the entries of flushes
 //	txns, claims    transactions and their owners; what they hold
 //	blobs, chunks   content
+//	requests        reverts that one node asks of another
 //	schema_version  the migrations that were applied; Open applies those that are missing
 //
 // # What is durable when
@@ -38,6 +39,13 @@
 // The server ends a session that is silent for the Lease. So a paused process is
 // dead for others after that time, and finds ErrFenced when it wakes up. This
 // time decides only how long others wait.
+//
+// # Requests
+//
+// A node that takes a request locks its row with SKIP LOCKED, and writes its
+// opening into the row. The lock of the opening then tells whether it still
+// works, so no clock decides, and the next opening takes what a dead one left.
+// An opening that was found dead cannot answer.
 //
 // # Positions
 //

@@ -24,7 +24,8 @@ var ErrCopiedNode = errors.New("another process with the identity of this node l
 // keep beside the journal. Files belong to the node that recorded them.
 type Node struct {
 	*Journal
-	dir string
+	dir   string
+	works atWork
 }
 
 // nodeIdentity is what an opening says about its node.
@@ -43,7 +44,7 @@ func OpenNode(ctx context.Context, url, dir string, opts ...Option) (*Node, erro
 	if err := j.start(ctx, url); err != nil {
 		return nil, err
 	}
-	return &Node{j, dir}, nil
+	return &Node{Journal: j, dir: dir}, nil
 }
 
 // Dir returns the state folder, so that a runtime can refuse roots around it.

@@ -149,5 +149,10 @@ func (v *view) queueErase(b *pgx.Batch) {
 	}
 	b.Queue(`UPDATE entries e SET salt = NULL, body = NULL, erased = d.digest
 		FROM unnest($1::bigint[], $2::int[], $3::bytea[]) AS d (flush, n, digest) WHERE e.flush = d.flush AND e.n = d.n`, flushes, ns, digests)
+	var calls [][]byte
+	for _, call := range v.calls {
+		calls = append(calls, []byte(call))
+	}
+	b.Queue("DELETE FROM requests WHERE ended IS NOT NULL AND txn IN (SELECT txn FROM entries WHERE call = ANY($1::bytea[]))", calls) // their reports name files
 	b.Queue("UPDATE scrub SET deleted = deleted + 1")
 }

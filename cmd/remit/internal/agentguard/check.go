@@ -52,7 +52,7 @@ func find(a *cli.App, cmd *cobra.Command) (home string, _ *cli.Agent, err error)
 	if a.Caller != nil {
 		who = a.Caller()
 	}
-	for _, home := range homes(a, cmd) {
+	for _, home := range append(homes(a, cmd), inherited(who)...) {
 		all, err := records(home)
 		if err != nil {
 			return "", nil, fmt.Errorf("the clients that run are unknown: %w", err)
@@ -110,7 +110,8 @@ func (r Record) contains(c lineage.Chain) bool {
 
 // homes returns the folders for state that the command can reach: the user's,
 // and the one with the journal that a flag names. An agent can change the
-// environment, but then it acts on another journal.
+// environment, but then it acts on another journal, or as another node of a
+// shared one: inherited finds its folder for that.
 func homes(a *cli.App, cmd *cobra.Command) (all []string) {
 	if home, err := state.Home(a.Getenv); err == nil {
 		all = append(all, home)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -90,4 +91,20 @@ func variable(environ []byte, name string) string {
 		}
 	}
 	return ""
+}
+
+// inherited returns the folders for state of the processes above a command, by
+// the environment that each was started in.
+func inherited(who cli.Caller) (all []string) {
+	for _, l := range who.Chain.Links {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", l.PID))
+		if err != nil {
+			continue // of another user, or it has ended
+		}
+		home, err := state.Home(func(name string) string { return variable(environ, name) })
+		if err == nil && !slices.Contains(all, home) {
+			all = append(all, home)
+		}
+	}
+	return all
 }

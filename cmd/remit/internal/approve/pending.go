@@ -29,6 +29,7 @@ func PendingCommand(a *cli.App) *cobra.Command {
 		Long: "Lists the calls that wait for a person: who asks, for what and since when. For a call of a file tool, it shows the\n" +
 			"difference that the call makes to the current files. With CALL, the ID of a call or the first characters of it, the\n" +
 			"command shows one call with its whole difference. With TXN, it shows a commit that waits, with what the transaction did.\n" +
+			"It also lists the reverts and redos that wait between nodes of a shared journal.\n" +
 			"--watch continues until you interrupt it, and reports each call and commit that begins or ends to wait.\n\n" +
 			"Exit codes: 0 with or without pending calls; 1 the journal cannot be read; 2 usage.",
 		Args: cli.WantIDs(0, 1, "at most one id of a call or a transaction"),
@@ -81,7 +82,11 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 			damage = writeCommits(ctx, a, p, commits, most, asJSON, len(all) > 0)
 		}
 	}
-	if len(all)+len(commits) == 0 && damage == nil && !asJSON {
+	asked := 0
+	if id == "" && damage == nil {
+		asked, damage = writeAsked(ctx, a, p, j, asJSON)
+	}
+	if len(all)+len(commits)+asked == 0 && damage == nil && !asJSON {
 		_, _ = fmt.Fprintln(a.Out, "no call waits for approval")
 	}
 	return damage

@@ -87,6 +87,7 @@ func run(ctx context.Context, a *cli.App, f *flags) error {
 			return errors.Join(err, l.Close())
 		}
 		go f.again(a, c)
+		defer startup.Asked{App: a, Place: f.Workspace, Journal: rt.Journal()}.Serve(ctx)()
 		return c.Serve(ctx, l)
 	})
 }

@@ -26,6 +26,7 @@ type connectOptions struct {
 	hooks                      []string // scopes, or none
 	hooksOnly                  bool
 	file, shape                string
+	journal                    string // of the gateway
 }
 
 func (f connectOptions) mode() connect.Mode {
@@ -64,6 +65,9 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 			if cmd.Flags().Changed("keep-last") {
 				p.KeepLast = cmd.Flag("keep-last").Value.String()
 			}
+			if p.Journal, err = f.sharedJournal(a); err != nil {
+				return err
+			}
 			switch {
 			case f.sandbox && !f.init:
 				return cli.UsageProblem("--sandbox drafts a sandbox, which is done with --init: give both")
@@ -86,6 +90,9 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 			var configs []string
 			err = runConnect(a, f, func() (connect.Report, error) {
 				r, err := c.Connect(p, f.mode())
+				if p.Journal != "" && r.Coverage.OwnTools == connect.HooksOn {
+					r.Coverage.Notes = append(r.Coverage.Notes, "the hooks use the journal that "+state.JournalVariable+" names where the client starts")
+				}
 				if f.init && !r.Preview {
 					configs = r.Configs()
 				}
@@ -106,6 +113,7 @@ func ConnectCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.sandbox, "sandbox", false, "with --init: draft a sandbox for each local server that starts in one, like remit init --sandbox")
 	cmd.Flags().Var(cli.FolderFlag{To: &f.project}, "project", "project `DIR` with further configuration files of the client (default: the current folder)")
 	cmd.Flags().StringVar(&f.config, "config", "", "gateway configuration `FILE` (default: one for the user, and one for each project)")
+	cmd.Flags().StringVar(&f.journal, "journal", "", "`URL` of a journal in PostgreSQL for the gateway (default: $REMIT_JOURNAL, or the one from before)")
 	cmd.Flags().Var(cli.FolderFlag{To: &f.workspace}, "workspace", "workspace `DIR` of the gateway of the user's servers (default: the folder in which the client starts the gateway)")
 	cli.AddRetentionFlags(cmd, &keep, "with --keep or --keep-last, the gateway prunes old transactions: ")
 	connectFlags(cmd, &f)
@@ -190,6 +198,15 @@ func (f connectOptions) place(a *cli.App) (p connect.Environment, err error) {
 		p.Gateway, err = filepath.Abs(f.config)
 	}
 	return p, err
+}
+
+// sharedJournal returns the location of the journal that the gateway gets; "":
+// the user names none. The entry of the client must name it, because a client
+// often starts without the environment of a shell.
+func (f connectOptions) sharedJournal(a *cli.App) (string, error) {
+	at := state.Workspace{Journal: f.journal}
+	err := at.FindJournal(a.Getenv)
+	return at.Journal, err
 }
 
 // client returns the client that the arguments name.

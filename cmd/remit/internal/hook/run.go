@@ -44,6 +44,7 @@ func runDaemon(ctx context.Context, a *cli.App, readyFD int) (err error) {
 	}
 	svc.daemon = d
 	svc.srv = hooks.New(self, func(err error) { log.Warn("a part of a session could not be finished or found", "error", err) }, d.workspace)
+	d.settle = svc.srv.Settle
 	carried, err := readCarried(home)
 	if err != nil {
 		log.Warn("what an earlier process knew of its sessions could not be read", "error", err)

@@ -37,6 +37,7 @@ type daemon struct {
 	gone   []*openSpace // whose folders were deleted or replaced
 
 	policy *agentPolicy
+	settle func(ctx context.Context, dir string) error // ends the prompts of a workspace
 }
 
 // openSpace is an open workspace with what Close closes.
@@ -44,6 +45,7 @@ type openSpace struct {
 	*hooks.Workspace
 	journal journal.Journal
 	kept    *process.Snapshotter
+	stop    func() // ends the work for other nodes
 }
 
 func newDaemon(a *cli.App, log *slog.Logger, home string) *daemon {
@@ -124,8 +126,13 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 			return err != nil || !os.SameFile(was, is)
 		},
 	}
+	asked := startup.Asked{App: d.app, Place: at, Journal: j, EndPrompts: func(context.Context) error { return nil }} // no session is open yet
+	if _, err := asked.Do(ctx); err != nil {                                                                          // before recovery adopts what an earlier process left of it
+		d.log.Warn("what another node asked for could not be done", "error", err)
+	}
 	d.recover(ctx, space)
-	return &openSpace{space, j, kept}, nil
+	asked.EndPrompts = func(ctx context.Context) error { return d.settle(ctx, dir) }
+	return &openSpace{space, j, kept, asked.Serve(ctx)}, nil
 }
 
 // recover settles the calls of an earlier resident process.
@@ -188,12 +195,13 @@ func (d *daemon) checkFolder(ctx context.Context, s *agent.Session, rt *agent.Ru
 
 func (d *daemon) close() (err error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	all := d.gone
 	for _, dir := range slices.Sorted(maps.Keys(d.spaces)) {
-		s := d.spaces[dir]
-		err = errors.Join(err, s.Runtime.Close(), s.kept.Close(), s.journal.Close())
+		all = append(all, d.spaces[dir])
 	}
-	for _, s := range d.gone {
+	d.mu.Unlock()
+	for _, s := range all {
+		s.stop()
 		err = errors.Join(err, s.Runtime.Close(), s.kept.Close(), s.journal.Close())
 	}
 	return err

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,8 @@ func RecoverCommand(a *cli.App) *cobra.Command {
 		Long: "Determines the outcomes of calls that killed processes left in flight. It reverts an unfinished call that acts through\n" +
 			"handles or in the sandbox. If a revert or a redo was killed, it finishes the calls that this had begun, and closes it\n" +
 			"if nothing else is left to do. It closes transactions that have nothing to revert. It begins no revert and no redo:\n" +
-			"for what stays open, it prints the commands. The command can run at any time, also while a run is live.\n\n" +
+			"for what stays open, it prints the commands. The command can run at any time, also while a run is live. On a node of a\n" +
+			"shared journal, it also does the reverts and redos that other nodes asked of this one, and prints their reports.\n\n" +
 			"Exit codes: 6 a call could be reverted only in part; 7 the outcome of a call is unknown, or could not be determined\n" +
 			"here.",
 		Args: cli.NoArgs,
@@ -42,9 +44,16 @@ func RecoverCommand(a *cli.App) *cobra.Command {
 
 func runRecover(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool) error {
 	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
+		// First: recovery adopts an interrupted revert, and then only this runtime could continue it.
+		asked, unasked := startup.Asked{App: a, Place: *p, Journal: rt.Journal()}.Do(ctx)
 		rec, err := rt.Recover(ctx)
 		closed, failed := closeEmpty(ctx, rt, &rec.RecoveryReport)
-		err = errors.Join(err, failed)
+		err = errors.Join(err, failed, unasked)
+		for _, q := range asked {
+			if q.Report == nil || !q.Report.Complete() {
+				a.ExitWith(cli.ExitPartial)
+			}
+		}
 		for _, s := range rec.Settled {
 			a.ExitWith(settledCode(s))
 		}
@@ -54,7 +63,7 @@ func runRecover(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool
 		switch {
 		case asJSON:
 			rec.Settled, rec.Abandoned = cli.Listed(rec.Settled), cli.Listed(rec.Abandoned)
-			a.WriteJSON(recovered{rec, closed})
+			a.WriteJSON(recovered{rec, closed, asked})
 		default:
 			writeRecovery(a.Style(), a.Out, rec.RecoveryReport, p)
 			for _, id := range closed {
@@ -64,6 +73,7 @@ func runRecover(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool
 				_, _ = fmt.Fprintf(a.Out, "%s %s: its commit was denied, and recover finished its revert\n", rep.Txn, render.State(a.Style(), rep.State, false))
 			}
 			err = errors.Join(err, writeOpen(ctx, a, rt, rec.RecoveryReport, p))
+			writeDone(a, asked)
 		}
 		return err
 	})
@@ -72,7 +82,21 @@ func runRecover(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool
 // recovered is the JSON form of a recovery.
 type recovered struct {
 	agent.Recovery
-	Closed []string `json:"closed,omitempty"` // transactions without effects, which recovery closed
+	Closed []string         `json:"closed,omitempty"` // transactions without effects, which recovery closed
+	Asked  []revert.Request `json:"asked,omitempty"`  // reverts and redos that other nodes asked for, with their reports
+}
+
+// writeDone writes the reports of what other nodes asked for.
+func writeDone(a *cli.App, done []revert.Request) {
+	for _, q := range done {
+		_, _ = fmt.Fprintf(a.Out, "the %s of %s, which %s asked for on node %s:\n", q.Verb(), cli.Printable(q.Target), cli.Printable(cmp.Or(q.By, "a person")), q.From)
+		if q.Report == nil {
+			_, _ = fmt.Fprintln(a.Out, a.Style().Bad("✗")+" nothing was done")
+			a.Style().Details(a.Out, &cli.Problem{Why: q.Why})
+			continue
+		}
+		writeReport(a.Style(), a.Out, *q.Report, map[bool]revertOp{false: reverting, true: redoing}[q.Redo], q.Target)
+	}
 }
 
 // closeEmpty ends abandoned transactions without effects, held calls and

@@ -23,12 +23,14 @@ import (
 func RedoCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var last, asJSON bool
+	var ask asking
 	cmd := &cobra.Command{
 		Use: "redo [PROMPT | TXN | REVERT]", Short: "Redo a reverted transaction",
 		Long: "Reverts the revert of a transaction. A file that changed since stays as it is, and the command lists it: the exit code\n" +
 			"is then 6. The command restores what a forced revert overwrote. The ID of a revert, which remit log and remit revert\n" +
 			"--json print, identifies the transaction that it reverted. Without an argument, the command redoes the newest undo\n" +
-			"of which a redo can restore something, with all transactions that this undo reverted.",
+			"of which a redo can restore something, with all transactions that this undo reverted. If the files belong to another\n" +
+			"node of a shared journal, the command asks that node, like remit revert: the exit code is 4 while it waits.",
 		Args: cli.WantIDs(0, 1, "the id of at most one prompt, transaction or revert"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if last && len(args) == 1 {
@@ -37,30 +39,38 @@ func RedoCommand(a *cli.App) *cobra.Command {
 			if a.Agent != nil && len(args) == 0 {
 				return cli.UsageProblem("name the transaction: the newest revert can be one of another session")
 			}
-			return runRedo(cmd.Context(), a, &p, target{strings.Join(args, ""), len(args) == 0}, asJSON)
+			if err := ask.check(a, cmd, strings.Join(args, "")); err != nil {
+				return err
+			}
+			p.MustExist = true
+			if ask.withdraw {
+				return withdrawAsked(cmd.Context(), a, &p, args[0], true, asJSON)
+			}
+			return runRedo(cmd.Context(), a, &p, target{strings.Join(args, ""), len(args) == 0}, asJSON, &ask)
 		},
 	}
 	state.AddFlags(cmd, &p)
 	state.AddRootFlag(cmd, &p)
 	state.AddDatabaseFlag(cmd, &p)
 	cmd.Flags().BoolVar(&last, "last", false, "select the newest undo of which a redo can restore something (the default)")
+	addAskFlags(cmd, &ask)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object for each transaction")
 	return cmd
 }
 
 // runRedo redoes the newest undo, its last transaction first, or what an ID
 // selects, oldest first.
-func runRedo(ctx context.Context, a *cli.App, p *state.Workspace, which target, asJSON bool) error {
-	p.MustExist = true
+func runRedo(ctx context.Context, a *cli.App, p *state.Workspace, which target, asJSON bool, ask *asking) error {
 	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
 		ids, passed, err := toRedo(ctx, rt, which)
 		for _, id := range ids {
 			if err != nil {
 				break
 			}
-			r := revertRun{way: redoing, which: which, id: id, passed: passed, others: len(ids) > 1, asJSON: asJSON}
+			r := revertRun{way: redoing, which: which, id: id, passed: passed, others: len(ids) > 1, asJSON: asJSON, asking: ask, how: revert.Options{By: userName(a)}}
 			r.do = func(id string) (revert.Report, error) { return rt.Redo(ctx, id, userName(a)) }
 			if a.Agent != nil {
+				r.asking = nil
 				r.do = func(id string) (revert.Report, error) {
 					return a.Agent.Revert(ctx, cli.AgentRevert{ID: id, Redo: true})
 				}

@@ -22,6 +22,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	var how revert.Options
 	var count int
 	var files []string
+	var ask asking
 	cmd := &cobra.Command{
 		Use: "revert [PROMPT | TXN | CALL]", Aliases: []string{"undo"}, Short: "Revert a prompt, a transaction or a call, also after its commit",
 		Long: "Reverts the calls that followed a prompt of a coding agent, a transaction, or a call with the later calls of its\n" +
@@ -36,7 +37,10 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			"--preview shows the result for each file, and changes nothing. --cascade also reverts later transactions that changed\n" +
 			"the same files. --no-merge leaves each file as it is that changed since. --force overwrites what changed since and was\n" +
 			"not merged. It stores each overwritten version first: remit redo restores it.\n\n" +
-			"Exit codes: 0 everything was reverted; 2 usage, or an unknown transaction; 6 not everything could be reverted.\n" +
+			"If the files belong to another node of a shared journal, the command asks that node and waits for its report. Without one,\n" +
+			"the exit code is 4, and the same command shows the report later.\n\n" +
+			"Exit codes: 0 everything was reverted; 2 usage, or an unknown transaction; 4 it waits for another node; 6 not everything\n" +
+			"could be reverted.\n" +
 			"With --exit-zero, 6 is 0: for a caller that shows the report and takes another code for a broken command.",
 		Args: cli.WantIDs(0, 1, "the id of at most one prompt, transaction or call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,8 +70,14 @@ func RevertCommand(a *cli.App) *cobra.Command {
 			if a.Agent != nil && (how.Force || how.Cascade) {
 				return a.Agent.AgentProblem("--force and --cascade can change what others did")
 			}
-			which := undoTarget{target{strings.Join(args, ""), len(args) == 0}, count, resources, a.Agent}
+			if err := ask.check(a, cmd, strings.Join(args, "")); err != nil {
+				return err
+			}
 			p.MustExist = true
+			if ask.withdraw {
+				return withdrawAsked(cmd.Context(), a, &p, args[0], false, asJSON)
+			}
+			which := undoTarget{target{strings.Join(args, ""), len(args) == 0}, count, resources, a.Agent}
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				atWork, err := startup.EndPrompts(cmd.Context(), a, &p, rt.Journal())
 				if err != nil {
@@ -75,7 +85,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 				}
 				var undone []undonePart
 				err = which.parts(cmd.Context(), rt, func(one part) error {
-					r := revertRun{which: which.target, asJSON: asJSON, exitZero: exitZero, undone: &undone, atWork: atWork}
+					r := revertRun{which: which.target, asJSON: asJSON, exitZero: exitZero, undone: &undone, atWork: atWork, asking: &ask}
 					return r.runPart(cmd.Context(), a, &p, rt, one, how, preview)
 				})
 				writeRedoHint(a, &p, undone)
@@ -95,6 +105,7 @@ func RevertCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&how.Force, "force", false, "overwrite what changed since; remit stores each overwritten version first, so redo restores it")
 	cmd.Flags().StringVar(&how.By, "by", "", "`NAME` of the person who reverts, for the record (default: your account)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object for each transaction")
+	addAskFlags(cmd, &ask)
 	cmd.Flags().BoolVar(&exitZero, "exit-zero", false, "end with exit code 0 if not everything could be reverted; the report names what is left")
 	return cmd
 }
@@ -103,8 +114,9 @@ func RevertCommand(a *cli.App) *cobra.Command {
 func (r revertRun) runPart(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, one part, how revert.Options, preview bool) error {
 	how.Resources = one.resources
 	r.way, r.id, r.passed, r.files = reverting, one.id, one.over, one.resources
-	r.do = func(id string) (revert.Report, error) { return rt.Revert(ctx, id, how) }
+	r.do, r.how = func(id string) (revert.Report, error) { return rt.Revert(ctx, id, how) }, how
 	if a.Agent != nil {
+		r.asking = nil // it reverts only what it did itself, and that is here
 		r.do = func(id string) (revert.Report, error) {
 			return a.Agent.Revert(ctx, cli.AgentRevert{ID: id, Resources: how.Resources, NoMerge: how.NoMerge})
 		}
@@ -146,6 +158,10 @@ type revertOutput struct {
 	PassedOver []passedOver `json:"passed_over,omitempty"`
 	// Missing lists the gaps of the journal that can hide newer calls.
 	Missing []gap `json:"missing,omitempty"`
+	// Omitted is the number of items that the report of another node leaves out.
+	Omitted int `json:"omitted,omitempty"`
+	// Waits is the request that another node has not carried out yet.
+	Waits *revert.Request `json:"waits,omitempty"`
 }
 
 // forceHelps reports whether --force --by reverts more than a revert without it.
@@ -171,6 +187,8 @@ type revertRun struct {
 	exitZero bool            // a partial revert is no failure of the command
 	undone   *[]undonePart   // each revert adds what redoes it
 	atWork   map[string]bool // transactions of prompts that this undo ended
+	how      revert.Options  // what a request to another node says
+	asking   *asking         // nil: no other node is asked
 	do       func(id string) (revert.Report, error)
 	over     func(id string) bool // reports whether --force would help
 }
@@ -182,17 +200,42 @@ func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *
 			rep, err = r.do(id)
 		}
 	}
+	if at := r.elsewhere(p, rt, err); at != nil {
+		return r.runElsewhere(ctx, a, p, rt, at)
+	}
 	if r.way == redoing && errors.Is(err, revert.ErrNotEnded) {
 		return &cli.Problem{Code: cli.ExitUsage, What: "there is nothing to redo", Why: err.Error(), Fix: p.Hint("log", "--txn", id) + " shows how it stands"}
 	}
 	if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 		return folderProblem(p, a, err, r.way, id)
 	}
+	return r.write(ctx, a, p, rt, rep.PerResource(), 0)
+}
+
+// runElsewhere lets the node that has the files do the revert or the redo.
+func (r revertRun) runElsewhere(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, at *agent.NodeError) error {
+	q, node, err := r.ask(ctx, a, rt, r.id, at)
+	if err != nil {
+		return askProblem(p, a, err, r.way, at)
+	}
+	rep, done, err := r.answered(ctx, a, p, q, node)
+	if done && err == nil {
+		r.over = func(string) bool { return q.ForceHelps }
+		err = r.write(ctx, a, p, rt, rep, q.Omitted)
+	}
+	if done {
+		err = errors.Join(err, asker(a, rt.Journal()).MarkRead(context.WithoutCancel(ctx), q.Number))
+	}
+	return err
+}
+
+// write writes a report, and sets the exit code.
+func (r revertRun) write(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, rep revert.Report, omitted int) error {
+	id := r.id
 	missing, err := r.which.gaps(ctx, rt.Journal(), id)
 	if err != nil {
 		return err
 	}
-	rep = rep.PerResource()
 	complete := id == "" || rep.Complete() // there can be nothing to revert
 	lost := r.way == redoing && !r.others && cannotRedo(rep, id)
 	if lost {
@@ -202,10 +245,13 @@ func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *
 		a.ExitWith(cli.ExitPartial)
 	}
 	if r.asJSON {
-		a.WriteJSON(revertOutput{rep, r.way == previewing, complete, rep.NotReverted(), r.passed, missing})
+		a.WriteJSON(revertOutput{Report: rep, Preview: r.way == previewing, Complete: complete, NotReverted: rep.NotReverted(), PassedOver: r.passed, Missing: missing, Omitted: omitted})
 		return nil
 	}
 	writeReport(a.Style(), a.Out, rep, r.way, id)
+	if omitted > 0 {
+		_, _ = fmt.Fprintf(a.Out, "and %s that the report has no room for: %s\n", cli.Count(omitted, "more change"), p.Hint("show", rep.Txn))
+	}
 	if lost {
 		a.Style().Details(a.Out, &cli.Problem{Why: whyNotRedone(ctx, rt, id)})
 	}

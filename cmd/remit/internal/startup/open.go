@@ -125,10 +125,15 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 	if g != nil {
 		g.SetRuntime(rt)
 	}
+	closers, asked := []func() error{rt.Close, journal.Close, tell.Close}, Asked{App: a, Place: f.Workspace, Journal: journal}
 	if f.Recovers {
 		recoverCalls(ctx, a, &f.Workspace, opts)
+		stop := asked.Serve(ctx)
+		closers = append([]func() error{func() error { stop(); return nil }}, closers...)
+	} else {
+		asked.log(ctx, "")
 	}
-	return &Opened{rt, g, []func() error{rt.Close, journal.Close, tell.Close}}, nil
+	return &Opened{rt, g, closers}, nil
 }
 
 // New returns a runtime on a journal with the tools of the command.

@@ -23,7 +23,7 @@ func (p *Workspace) Folder() string {
 
 // Find sets the state folder and the location of the journal.
 func (p *Workspace) Find(a *cli.App) error {
-	if err := p.findJournal(a.Getenv); err != nil {
+	if err := p.FindJournal(a.Getenv); err != nil {
 		return err
 	}
 	if p.StateDir != "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
@@ -20,9 +21,12 @@ import (
 func ProblemOf(err error, at *Workspace) *cli.Problem {
 	var known *cli.Problem
 	var policy *rego.LoadError
+	var node *agent.NodeError
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.As(err, &node):
+		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was done", Why: node.Error(), Fix: "run the command on that node, which " + at.Hint("nodes") + " lists"}
 	case errors.As(err, &policy):
 		return policyProblem(policy)
 	case errors.Is(err, revert.ErrBusy):
@@ -58,7 +62,7 @@ func PlaceOf(cmd *cobra.Command) *Workspace {
 	}
 	if f := cmd.Flags().Lookup("journal"); f != nil && f.Changed {
 		named := &Workspace{Journal: f.Value.String()}
-		if named.findJournal(func(string) string { return "" }) == nil { // it holds no password
+		if named.FindJournal(func(string) string { return "" }) == nil { // it holds no password
 			p.HintFlags = append(p.HintFlags, named.JournalFlags()...)
 		}
 	}

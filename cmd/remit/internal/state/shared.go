@@ -24,9 +24,9 @@ type Node interface {
 	SetRoots(ctx context.Context, roots []record.Root) error
 }
 
-// findJournal sets the location of the journal, and rejects one that is invalid
+// FindJournal sets the location of the journal, and rejects one that is invalid
 // or holds a password.
-func (p *Workspace) findJournal(env func(string) string) error {
+func (p *Workspace) FindJournal(env func(string) string) error {
 	from := "--journal"
 	if p.Journal == "" {
 		p.Journal, from = env(JournalVariable), JournalVariable

@@ -1,0 +1,24 @@
+package state
+
+import "github.com/remit-dev/remit/revert"
+
+// RequestHint returns the command that asks for the same as a request, and so
+// shows its report. me is the user of this command.
+func (p *Workspace) RequestHint(q revert.Request, me string, flags ...string) string {
+	words := []string{q.Verb(), q.Target}
+	for _, r := range q.Resources {
+		words = append(words, "--file", r)
+	}
+	for _, f := range []struct {
+		set  bool
+		flag string
+	}{{q.Cascade, "--cascade"}, {q.Force, "--force"}, {q.NoMerge, "--no-merge"}} {
+		if f.set {
+			words = append(words, f.flag)
+		}
+	}
+	if q.By != "" && q.By != me && !q.Redo {
+		words = append(words, "--by", q.By)
+	}
+	return p.Hint(append(words, flags...)...)
+}
