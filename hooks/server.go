@@ -21,7 +21,8 @@ type Workspace struct {
 	Session func(ctx context.Context, client, id string) (*agent.Session, error)
 	// Sandbox reports whether commands can run in the sandbox here.
 	Sandbox bool
-	// Gone reports whether the folder is not the one that was opened any more.
+	// Gone reports whether the folder is not the one that was opened any more, or
+	// its journal takes no more records: the next event opens it again.
 	// Default: never.
 	Gone func() bool
 

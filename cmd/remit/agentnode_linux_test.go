@@ -49,3 +49,25 @@ func TestAgentOnASharedJournal(t *testing.T) {
 	require.Zero(t, code, out)
 	require.FileExists(t, filepath.Join(p.project, "a.txt"))
 }
+
+// TestAgentsAfterALostJournal: the resident process opens a journal again that another process took from it, and its sessions
+// go on.
+func TestAgentsAfterALostJournal(t *testing.T) {
+	url, _ := pgtest.Database(t)
+	p := newAgentPlace(t)
+	p.env = append(p.env, "REMIT_JOURNAL="+url)
+	own := p.at("home/.config/remit/coding-agent")
+	require.NoError(t, os.MkdirAll(own, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(own, "p.rego"), []byte("package remit\n\nallow contains \"all\" if true\n"), 0o600))
+	c := p.client()
+	writes := func(session, use string) string {
+		t.Helper()
+		return c.sends(p.event(session, "PreToolUse", toolUse(use, "Write", map[string]any{"file_path": filepath.Join(p.project, use), "content": "x"})))
+	}
+	require.Contains(t, writes("s1", "u1"), `"permissionDecision":"allow"`)
+	pgtest.Exec(t, url, "UPDATE remit.owners SET ended = now() WHERE ended IS NULL")
+	require.Contains(t, writes("s1", "u2"), `"permissionDecision":"deny"`, "nothing runs without a record")
+	for _, session := range []string{"s1", "s2"} {
+		require.Contains(t, writes(session, "u3"+session), `"permissionDecision":"allow"`)
+	}
+}

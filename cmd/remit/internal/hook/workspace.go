@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/remit-dev/remit/agent"
@@ -116,14 +117,19 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 	if err != nil {
 		return nil, err
 	}
+	failed := new(atomic.Bool)
+	journal.OnFailure(j, func(why error) {
+		d.log.Warn("the journal takes no more records; the next event opens it again", "folder", dir, "error", why)
+		failed.Store(true)
+	})
 	space := &hooks.Workspace{
 		Dir: dir, Runtime: rt, Sandbox: d.confines(ctx, dir),
 		Session: func(ctx context.Context, client, id string) (*agent.Session, error) {
 			return d.session(ctx, rt, dir, client, id)
 		},
-		Gone: func() bool {
+		Gone: func() bool { // with a journal that takes no more records, it must be opened again too
 			is, err := os.Stat(dir)
-			return err != nil || !os.SameFile(was, is)
+			return failed.Load() || err != nil || !os.SameFile(was, is)
 		},
 	}
 	asked := startup.Asked{App: d.app, Place: at, Journal: j, EndPrompts: func(context.Context) error { return nil }} // no session is open yet
