@@ -19,21 +19,29 @@ func announce(ctx context.Context, a *cli.App, j journal.Journal, words []string
 	if !ok {
 		return nil
 	}
-	var roots []record.Root
+	roots, err := rootsOf(a, words, n.NodeID())
+	if err != nil {
+		return err
+	}
+	return n.SetRoots(ctx, roots)
+}
+
+// rootsOf returns the roots, as NAME=DIR, in the form of a record.
+func rootsOf(a *cli.App, words []string, node string) (roots []record.Root, err error) {
 	for _, w := range words {
 		name, dir, err := state.ParseRoot(w)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		open, err := host.OpenRoot(a.Host, dir)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		id, err := canon.Marshal(open.Identity())
 		if err = errors.Join(err, open.Close()); err != nil {
-			return err
+			return nil, err
 		}
-		roots = append(roots, record.Root{Name: name, Path: dir, Identity: id, Node: n.NodeID()})
+		roots = append(roots, record.Root{Name: name, Path: dir, Identity: id, Node: node})
 	}
-	return n.SetRoots(ctx, roots)
+	return roots, nil
 }
