@@ -156,7 +156,11 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 		return w, err
 	}
 	if f.approves {
-		if err := approval.CheckApprover(a, at, w.Call); err != nil {
+		rules, err := approval.RulesFor(ctx, at, rt.Journal(), id)
+		if err != nil {
+			return w, err
+		}
+		if err := approval.CheckApprover(a, at, rules, w.Call); err != nil {
 			return w, err
 		}
 	}

@@ -174,7 +174,11 @@ func answerCommit(ctx context.Context, a *cli.App, f *answerFlags, txn, who stri
 		}
 		d, waits := t.WaitingCommit().Get()
 		if f.approves && waits {
-			if err := approval.CheckAskers(a, &at, d.Decided.Processes); err != nil {
+			rules, err := approval.RulesFor(ctx, &at, rt.Journal(), txn)
+			if err != nil {
+				return err
+			}
+			if err := approval.CheckAskers(a, &at, rules, d.Decided.Processes); err != nil {
 				return err
 			}
 			if f.question == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/canon"
@@ -12,15 +13,20 @@ import (
 	"github.com/remit-dev/remit/revert/record"
 )
 
-// announce tells the other nodes of a shared journal which roots, as NAME=DIR,
-// this node has. A journal of one machine needs no announcement.
-func announce(ctx context.Context, a *cli.App, j journal.Journal, words []string) error {
+// Announce tells the other nodes of a shared journal which roots this node has,
+// and which approvals count for its calls. A command calls it once its session
+// is open: a refused start announces nothing. A journal of one machine needs no
+// announcement.
+func Announce(ctx context.Context, a *cli.App, f *Flags, j journal.Journal) error {
 	n, ok := j.(state.Node)
 	if !ok {
 		return nil
 	}
-	roots, err := rootsOf(a, words, n.NodeID())
+	roots, err := rootsOf(a, f.rootWords(), n.NodeID())
 	if err != nil {
+		return err
+	}
+	if err := approval.Announce(ctx, &f.Workspace, j); err != nil {
 		return err
 	}
 	return n.SetRoots(ctx, roots)
