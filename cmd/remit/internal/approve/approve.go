@@ -174,6 +174,7 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 	f.byPolicy(w.Call)
 	grant, err := f.answer(ctx, rt, reply)
 	if err != nil {
+		f.writeOther(ctx, a, rt, id)
 		return w, answerProblem(err, at, id)
 	}
 	said := map[bool]string{true: "approved", false: "denied"}[f.approves]
@@ -196,6 +197,16 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 		_, _ = fmt.Fprintf(a.Out, "remembered as %s; to take it away: %s\n", grant, at.Hint("grants", "revoke", grant))
 	}
 	return w, nil
+}
+
+// writeOther writes, with --json, the rejection that counts in place of an
+// approval.
+func (f *answerFlags) writeOther(ctx context.Context, a *cli.App, rt *agent.Runtime, id string) {
+	_, c, err := revert.LoadCall(ctx, rt.Journal(), id)
+	if err != nil || !f.JSON || !f.approves || c.Answered == nil || c.Answered.Approved || c.Asked == nil || c.Answered.Digest != c.Asked.Digest {
+		return // the problem says all
+	}
+	a.WriteJSON(answerOutput{id, "denied", c.Answered.By, c.Answered.Why, ""})
 }
 
 // answerProblem returns the problem of an answer that does not count.
