@@ -230,5 +230,8 @@ func (rt *Runtime) answerCommit(ctx context.Context, r Answer) error {
 		return invalid("the time to answer was up at %s: commit again, which asks again", d.Decided.Expires.Format("2006-01-02 15:04:05Z"))
 	}
 	body := &record.Answered{Approved: r.Approved, By: r.By, Why: r.Why, Digest: d.Decided.Digest}
-	return rt.answer(ctx, t.Session, revert.CallRecord{Txn: t.ID, Call: d.ID, Body: body})
+	if err := rt.answer(ctx, t.Session, revert.CallRecord{Txn: t.ID, Call: d.ID, Body: body}); err != nil {
+		return err
+	}
+	return rt.commitStands(ctx, r, d.ID)
 }

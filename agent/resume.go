@@ -37,7 +37,8 @@ type Answer struct {
 // Answer approves or rejects a call that waits. The requesting principal cannot
 // answer. Txn.Resume continues the call, and checks the newest answer again. A
 // call that still runs continues without Resume. For a commit that waits,
-// Txn.Commit does the same.
+// Txn.Commit does the same. If another answer to the same request counts, such as
+// a rejection that came at the same time, Answer fails with tool.ErrInvalid.
 func (rt *Runtime) Answer(ctx context.Context, r Answer) error {
 	if r.Txn != "" {
 		return rt.answerCommit(ctx, r)
@@ -54,7 +55,10 @@ func (rt *Runtime) Answer(ctx context.Context, r Answer) error {
 		}
 		lines = append(lines, kept...)
 	}
-	return rt.answer(ctx, t.Session, lines...)
+	if err := rt.answer(ctx, t.Session, lines...); err != nil {
+		return err
+	}
+	return rt.stands(ctx, r, c.Asked.Digest, lines[1:]...)
 }
 
 func (r Answer) record(c *revert.Call) *record.Answered {
@@ -81,7 +85,11 @@ func (rt *Runtime) RememberApproval(ctx context.Context, r Answer, how ctxperm.R
 		return "", err
 	}
 	grant.Why = r.Why
-	return grant.ID, rt.answer(ctx, t.Session, revert.CallRecord{Txn: t.ID, Call: r.Call, Body: r.record(c)}, revert.CallRecord{Body: grant})
+	kept := revert.CallRecord{Body: grant}
+	if err := rt.answer(ctx, t.Session, revert.CallRecord{Txn: t.ID, Call: r.Call, Body: r.record(c)}, kept); err != nil {
+		return grant.ID, err
+	}
+	return grant.ID, rt.stands(ctx, r, c.Asked.Digest, kept)
 }
 
 // KeepApproval records that the approval of a call also covers later calls of

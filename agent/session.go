@@ -19,7 +19,8 @@ import (
 
 // Errors of transactions, for errors.Is.
 var (
-	// ErrTxnEnded says that the transaction has committed or was reverted.
+	// ErrTxnEnded says that the transaction has committed or was reverted, or
+	// takes no more calls in this process.
 	ErrTxnEnded = errors.New("the transaction has ended")
 	// ErrPartialRevert says that a revert is not complete; its report lists
 	// what remains.

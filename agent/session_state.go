@@ -286,7 +286,8 @@ func (s *Session) Token() string {
 // ResumeSession resumes a session by its token, with the principal, the grant,
 // the roots and the counts on the journal. In one process several callers can
 // resume it, and share its state. While another process has a transaction of it
-// open, ResumeSession fails with revert.ErrBusy. Only the options ClaimTimeout
+// open, ResumeSession fails with revert.ErrBusy. On a node that has none of its
+// roots, it fails with a NodeError. Only the options ClaimTimeout
 // and Heard are valid, because the grant, the client profile and the data
 // are already fixed.
 func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...SessionOption) (*Session, error) {
@@ -306,6 +307,11 @@ func (rt *Runtime) ResumeSession(ctx context.Context, token string, opts ...Sess
 		return nil, fmt.Errorf("agent: session: %w", err)
 	case body.Token == "" || subtle.ConstantTimeCompare([]byte(body.Token), []byte(tokenDigest(token))) != 1:
 		return nil, ErrUnknownToken
+	}
+	if len(body.Roots) > 0 && body.State.Node != rt.state.Node { // without its files, each call of it fails
+		if err := rt.inCopy(ctx, "", id); err != nil {
+			return nil, fmt.Errorf("agent: session %s: %w", id, err)
+		}
 	}
 	if err := rt.checkNotOpenElsewhere(ctx, id); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)

@@ -80,6 +80,13 @@ func (tx *Txn) refused(name string, s tool.Status, why error) tool.Outcome {
 	}
 }
 
+// closedError says why a transaction takes no more calls here, although it has
+// not ended. It is also ErrTxnEnded.
+type closedError string
+
+func (e closedError) Error() string        { return string(e) }
+func (e closedError) Is(target error) bool { return target == ErrTxnEnded }
+
 // usable returns an error if the transaction takes no more calls. The caller
 // holds lock.
 func (tx *Txn) usable() error {
@@ -87,9 +94,9 @@ func (tx *Txn) usable() error {
 	case tx.ended:
 		return fmt.Errorf("transaction %s: %w", tx.ID(), ErrTxnEnded)
 	case tx.going:
-		return fmt.Errorf("transaction %s is being reverted and can only be reverted: %w", tx.ID(), ErrTxnEnded)
+		return closedError("transaction " + tx.ID() + " is being reverted, and can only be reverted")
 	case tx.line.JournalFailed():
-		return fmt.Errorf("the journal does not hold all that transaction %s did, so it can only be reverted: %w", tx.ID(), ErrTxnEnded)
+		return closedError("the journal refused a record of transaction " + tx.ID() + ", so this process makes no more calls in it and does not commit it")
 	case tx.root().outbox.begun:
 		return fmt.Errorf("the commit of transaction %s has begun, and it takes no more calls; commit it again, or revert it: %w", tx.ID(), ErrNotReleased)
 	}

@@ -108,7 +108,7 @@ func (c *Console) request(ctx context.Context, d *approvePage, call *revert.Call
 	d.Cut = texts.Cut
 	what := callview.Preview{Patch: call.Asked.Preview}
 	if call.Asked.Purpose == "" {
-		folders, err := c.folders(ctx, d.Session)
+		folders, err := callview.FoldersOf(ctx, c.Runtime.Journal(), d.Session, c.Folders)
 		if err != nil {
 			return err
 		}

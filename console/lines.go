@@ -205,24 +205,6 @@ func (c *Console) principal(ctx context.Context, session string) string {
 	return p.ID
 }
 
-// folders returns the folders of a session's roots by name.
-func (c *Console) folders(ctx context.Context, session string) (map[string]string, error) {
-	all := map[string]string{}
-	body, err := callview.SessionRecord(ctx, c.Runtime.Journal(), session)
-	if err != nil {
-		return nil, err
-	}
-	if body != nil {
-		for _, r := range body.Roots {
-			all[r.Name] = r.Path
-		}
-	}
-	for name, dir := range c.Folders {
-		all[name] = dir
-	}
-	return all, nil
-}
-
 func took(d time.Duration) string {
 	switch {
 	case d < 0:

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +46,22 @@ func TestApprove(t *testing.T) {
 	require.NotContains(t, page, `name="answer"`)
 	require.Contains(t, p.page("/"), "approved by person")
 	require.Equal(t, http.StatusConflict, p.do(p.post("/approve", form)).Code, "an answer counts once")
+}
+
+// TestApproveInAnotherFolder: another folder at the path of the root says
+// nothing about what the call would change.
+func TestApproveInAnotherFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "workspace")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	p := newPlace(t, console.Options{}, agent.Root("files", dir))
+	out := p.call("file_write", tool.Args{"root": "files", "path": "other.txt", "content": "new"})
+	require.Equal(t, tool.StatusPending, out.Status)
+	require.NoError(t, os.Rename(dir, dir+".was"))
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "other.txt"), []byte("foreign line"), 0o600))
+	page := p.page("/approve?id=" + out.Call)
+	require.NotContains(t, page, "foreign line")
+	require.Contains(t, page, "another folder is at "+dir+" now")
 }
 
 // TestDeny: a denied call is told to be denied.

@@ -132,6 +132,9 @@ func (d *httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "the session is in use by another process", http.StatusServiceUnavailable)
 		return
+	case errors.Is(err, revert.ErrOtherNode):
+		http.Error(w, "the files of the session belong to another node", http.StatusMisdirectedRequest)
+		return
 	case errors.Is(err, tool.ErrDenied):
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", error_description="the grant of the session has ended"`)
 		http.Error(w, canon.Printable(err.Error(), 512), http.StatusUnauthorized)

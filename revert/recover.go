@@ -359,7 +359,7 @@ func (r *Reverter) settleCall(ctx context.Context, w Environment, rec Recorder, 
 		}
 	}
 	if untouched && c.Confined() && !c.doubt {
-		return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died before it had an effect", Proof: "no_effect"})
+		return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died, and it has no effect left", Proof: "no_effect"})
 	}
 	if c.Class() == effect.Pure && len(c.Changes) == 0 {
 		return r.end(ctx, rec, c, s, &record.Failed{Status: "failed", Why: "its process died; it has no effects", Proof: "pure"})

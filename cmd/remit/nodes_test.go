@@ -2,20 +2,26 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/proof/pgtest"
 )
 
-// TestNodes runs scripts whose nodes share a journal in PostgreSQL.
+// TestNodes runs scripts whose nodes share a journal in PostgreSQL: each script
+// has one of its own, and an empty database.
 func TestNodes(t *testing.T) {
 	quick := quickly(t)
-	journal, _ := pgtest.Database(t)
-	asked, _ := pgtest.Database(t)
-	approve, _ := pgtest.Database(t)
-	empty, _ := pgtest.Database(t)
+	scripts, err := filepath.Glob("testdata/nodes/*.txtar")
+	require.NoError(t, err)
+	free := make(chan string, 2*len(scripts)) // the scripts run in parallel, and pgtest.Database does not
+	for range cap(free) {
+		journal, _ := pgtest.Database(t)
+		free <- journal
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/nodes",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -25,10 +31,8 @@ func TestNodes(t *testing.T) {
 			},
 		},
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("JOURNAL", journal)
-			e.Setenv("ASKED", asked) // of another script, which makes the same IDs
-			e.Setenv("APPROVE", approve)
-			e.Setenv("EMPTY", empty)
+			e.Setenv("JOURNAL", <-free)
+			e.Setenv("EMPTY", <-free)
 			e.Setenv("XDG_STATE_HOME", e.WorkDir+".state")
 			e.Defer(func() { _ = os.RemoveAll(e.WorkDir + ".state") })
 			if quick != "" {

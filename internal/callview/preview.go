@@ -36,7 +36,7 @@ type fileArgs struct {
 // PreviewCall compares a file with the result of a call of a file tool. Other
 // tools, and other declarations of the file tools, have no preview. Folders has
 // the folder of each root.
-func PreviewCall(ctx context.Context, folders map[string]string, tools tool.Registry, name, digest string, input json.RawMessage) Preview {
+func PreviewCall(ctx context.Context, folders map[string]Folder, tools tool.Registry, name, digest string, input json.RawMessage) Preview {
 	t, known := tools.Get(name)
 	var in fileArgs
 	switch {
@@ -54,7 +54,10 @@ func PreviewCall(ctx context.Context, folders map[string]string, tools tool.Regi
 	if !ok {
 		return Preview{Note: "where root " + in.Root + " is now is not known: no difference can be shown"}
 	}
-	was, err := readUpTo(folder, in.Path, diff.MaxText)
+	if folder.Missing != "" {
+		return Preview{Note: "no difference can be shown: " + folder.Missing}
+	}
+	was, err := readUpTo(folder.Path, in.Path, diff.MaxText)
 	there := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Preview{Note: "no difference can be shown: " + plainError(err)}

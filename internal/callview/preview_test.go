@@ -23,6 +23,7 @@ func TestWants(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "out")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin"), []byte{0, 1}, 0o600))
+	here := map[string]callview.Folder{"workspace": {Path: dir}}
 	tools, err := tool.NewRegistry(builtin.Files()...)
 	require.NoError(t, err)
 	for _, tt := range []struct{ tool, input, patch, note string }{
@@ -49,11 +50,11 @@ func TestWants(t *testing.T) {
 		if !known.IsZero() {
 			digest = known.Digest()
 		}
-		w := callview.PreviewCall(t.Context(), map[string]string{"workspace": dir}, tools, tt.tool, digest, json.RawMessage(tt.input))
+		w := callview.PreviewCall(t.Context(), here, tools, tt.tool, digest, json.RawMessage(tt.input))
 		require.Contains(t, w.Patch, tt.patch, tt.input)
 		require.Contains(t, w.Note, tt.note, tt.input)
 		require.Equal(t, tt.patch == "", w.Patch == "", "%s %s: %q", tt.tool, tt.input, w.Patch)
 	}
 	known, _ := tools.Get("file_write")
-	require.Empty(t, callview.PreviewCall(t.Context(), map[string]string{"workspace": dir}, tools, "file_write", known.Digest()+"0", json.RawMessage(`{"path":"a","content":"x"}`)), "another declaration")
+	require.Empty(t, callview.PreviewCall(t.Context(), here, tools, "file_write", known.Digest()+"0", json.RawMessage(`{"path":"a","content":"x"}`)), "another declaration")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
 
@@ -22,9 +23,9 @@ import (
 // It equals the time of a pending call.
 const PromptTimeout = 24 * time.Hour
 
-// NewPrompt returns an approver that asks the user at the terminal. Folders has
-// the folder of each root. List is the command that lists pending calls.
-func NewPrompt(a *cli.App, s Settings, folders map[string]string, list string) (ctxperm.Approver, error) {
+// NewPrompt returns an approver that asks the user at the terminal. List is the
+// command that lists pending calls.
+func NewPrompt(a *cli.App, s Settings, roots []record.Root, list string) (ctxperm.Approver, error) {
 	who, err := a.Person()
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func NewPrompt(a *cli.App, s Settings, folders map[string]string, list string) (
 	if err != nil {
 		return nil, &cli.Problem{Code: cli.ExitUsage, What: "--on-ask prompt needs a terminal", Why: err.Error(), Fix: "use --on-ask wait, and answer at a terminal: " + list + "; or --on-ask deny"}
 	}
-	p := &prompt{app: a, settings: s, folders: folders, who: who, tty: tty, in: bufio.NewReader(tty), lock: host.NewLock(a.Host, "remit.prompt"), hold: a.Progress.Hold}
+	p := &prompt{app: a, settings: s, roots: roots, who: who, tty: tty, in: bufio.NewReader(tty), lock: host.NewLock(a.Host, "remit.prompt"), hold: a.Progress.Hold}
 	return p, nil
 }
 
@@ -41,7 +42,7 @@ func NewPrompt(a *cli.App, s Settings, folders map[string]string, list string) (
 type prompt struct {
 	app      *cli.App
 	settings Settings
-	folders  map[string]string // by root
+	roots    []record.Root
 
 	who  string
 	tty  io.Writer
@@ -144,7 +145,11 @@ func (p *prompt) showPreview(ctx context.Context, ask ctxperm.ApprovalRequest) {
 	if ask.Preview == "" {
 		tools, err := tool.NewRegistry(state.Tools(p.app)...)
 		if err == nil {
-			what = callview.PreviewCall(ctx, p.folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
+			folders := map[string]callview.Folder{}
+			for _, r := range p.roots {
+				folders[r.Name] = callview.FolderAt(r)
+			}
+			what = callview.PreviewCall(ctx, folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
 		}
 	}
 	what = what.Truncate(ShownLines)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/atomicfile"
-	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/internal/lineage"
 )
 
@@ -24,7 +23,11 @@ type Settings struct {
 	// parents. It is nil if the file was written by hand.
 	AllowedBy  *lineage.Chain `json:"allowed_by,omitempty"`
 	Passphrase *verifier      `json:"passphrase,omitempty"` // required for each approval
+
+	node string // the other node that the settings are of; empty: this one
 }
+
+var errInvalidPassphrase = errors.New("its passphrase has values that are not valid")
 
 // ReadSettings reads the settings of a state folder. Without a file, a person
 // must approve at a terminal.
@@ -46,13 +49,10 @@ func ReadSettings(state string) (s Settings, err error) {
 	}
 	text, err := os.ReadFile(path)
 	if err == nil {
-		err = canon.Decode(text, &s)
+		err = s.decode(text)
 	}
 	if err != nil {
 		return damaged(err.Error())
-	}
-	if s.Passphrase != nil && !s.Passphrase.Valid() {
-		return damaged("its passphrase has values that are not valid")
 	}
 	return s, nil
 }

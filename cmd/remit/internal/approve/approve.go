@@ -157,7 +157,11 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 		return w, err
 	}
 	if f.approves {
-		if err := approval.CheckApprover(a, at, w.Call); err != nil {
+		rules, err := approval.RulesFor(ctx, at, rt.Journal(), id)
+		if err != nil {
+			return w, err
+		}
+		if err := approval.CheckApprover(a, at, rules, w.Call); err != nil {
 			return w, err
 		}
 	}
@@ -171,6 +175,7 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 	f.byPolicy(w.Call)
 	grant, err := f.answer(ctx, rt, reply)
 	if err != nil {
+		f.writeOther(ctx, a, rt, id)
 		return w, answerProblem(err, at, id)
 	}
 	said := map[bool]string{true: "approved", false: "denied"}[f.approves]
@@ -193,6 +198,16 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 		_, _ = fmt.Fprintf(a.Out, "remembered as %s; to take it away: %s\n", grant, at.Hint("grants", "revoke", grant))
 	}
 	return w, nil
+}
+
+// writeOther writes, with --json, the rejection that counts in place of an
+// approval.
+func (f *answerFlags) writeOther(ctx context.Context, a *cli.App, rt *agent.Runtime, id string) {
+	_, c, err := revert.LoadCall(ctx, rt.Journal(), id)
+	if err != nil || !f.JSON || !f.approves || c.Answered == nil || c.Answered.Approved || c.Asked == nil || c.Answered.Digest != c.Asked.Digest {
+		return // the problem says all
+	}
+	a.WriteJSON(answerOutput{id, "denied", c.Answered.By, c.Answered.Why, ""})
 }
 
 // answerProblem returns the problem of an answer that does not count.

@@ -174,7 +174,11 @@ func answerCommit(ctx context.Context, a *cli.App, f *answerFlags, txn, who stri
 		}
 		d, waits := t.WaitingCommit().Get()
 		if f.approves && waits {
-			if err := approval.CheckAskers(a, &at, d.Decided.Processes); err != nil {
+			rules, err := approval.RulesFor(ctx, &at, rt.Journal(), txn)
+			if err != nil {
+				return err
+			}
+			if err := approval.CheckAskers(a, &at, rules, d.Decided.Processes); err != nil {
 				return err
 			}
 			if f.question == "" {
@@ -186,6 +190,7 @@ func answerCommit(ctx context.Context, a *cli.App, f *answerFlags, txn, who stri
 		}
 		err = rt.Answer(ctx, agent.Answer{Txn: txn, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question})
 		if err != nil {
+			f.writeOtherCommit(ctx, a, rt, txn)
 			return answerProblem(err, &at, txn)
 		}
 		said := map[bool]string{true: "approved", false: "denied"}[f.approves]
@@ -211,4 +216,16 @@ func answerCommit(ctx context.Context, a *cli.App, f *answerFlags, txn, who stri
 	}
 	f.AtEnd = "commit"
 	return f.resumeCall(ctx, f.Flags, txn)
+}
+
+// writeOtherCommit writes, with --json, the rejection that counts in place of an
+// approval.
+func (f *answerFlags) writeOtherCommit(ctx context.Context, a *cli.App, rt *agent.Runtime, txn string) {
+	t, err := revert.Load(ctx, rt.Journal(), txn)
+	if err != nil || !f.JSON || !f.approves || len(t.Commits) == 0 {
+		return
+	}
+	if b := t.Commits[len(t.Commits)-1].Answered; b != nil && !b.Approved {
+		a.WriteJSON(commitAnswerOutput{txn, "denied", b.By, b.Why})
+	}
 }

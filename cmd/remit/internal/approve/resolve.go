@@ -47,7 +47,11 @@ func SettleCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := approval.CheckApprover(a, &p, append(asked, call)...); err != nil { // otherwise an agent could resolve its own call
+				rules, err := approval.RulesFor(cmd.Context(), &p, rt.Journal(), args[0])
+				if err != nil {
+					return err
+				}
+				if err := approval.CheckApprover(a, &p, rules, append(asked, call)...); err != nil { // otherwise an agent could resolve its own call
 					return err
 				}
 				err = rt.ResolveUnknown(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})

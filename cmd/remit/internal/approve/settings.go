@@ -1,6 +1,8 @@
 package approve
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -76,7 +78,7 @@ func settingCommand(a *cli.App, use, short string, change func(*approval.Setting
 				if err != nil {
 					return err
 				}
-				if err := approval.CheckApprover(a, &p, asked...); err != nil {
+				if err := approval.CheckApprover(a, &p, s, asked...); err != nil {
 					return err
 				}
 			}
@@ -86,12 +88,28 @@ func settingCommand(a *cli.App, use, short string, change func(*approval.Setting
 			if err := approval.WriteSettings(p.StateDir, s); err != nil {
 				return fmt.Errorf("write %s: %w", approval.SettingsFile, err)
 			}
+			if err := announce(cmd.Context(), &p); err != nil {
+				return err
+			}
 			return writeSettings(a, s, asJSON)
 		},
 	}
 	state.AddFlags(cmd, &p)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
+}
+
+// announce tells the other nodes of a shared journal the new settings.
+func announce(ctx context.Context, p *state.Workspace) (err error) {
+	if !p.IsShared() {
+		return nil
+	}
+	j, err := p.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	return approval.Announce(ctx, p, j)
 }
 
 // settingRecord is the --json output of the settings commands.

@@ -133,8 +133,12 @@ func (f *flags) console(a *cli.App, rt *agent.Runtime, host, who string) (*conso
 	}
 	return console.New(console.Options{
 		Runtime: rt, Host: host, By: who, Title: title, Folders: moved, Hint: f.Hint, Now: a.Host.Now,
-		CheckApproval: func(_ context.Context, id string, askers []json.RawMessage) error {
-			return approval.CheckPage(a, &f.Workspace, id, askers)
+		CheckApproval: func(ctx context.Context, id string, askers []json.RawMessage) error {
+			rules, err := approval.RulesFor(ctx, &f.Workspace, rt.Journal(), id)
+			if err != nil {
+				return err
+			}
+			return approval.CheckPage(a, &f.Workspace, rules, id, askers)
 		},
 		Explain: func(ctx context.Context, call string) (string, error) {
 			return f.verbs.Explain(ctx, a, &f.Workspace, f.policies, call)

@@ -143,6 +143,9 @@ func run(ctx context.Context, a *cli.App, f *flags, argv []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	session, err := startup.OpenSession(ctx, a, rt.Runtime, &f.Flags)
+	if err == nil {
+		err = startup.Announce(ctx, a, &f.Flags, rt.Journal())
+	}
 	if err != nil {
 		return err
 	}

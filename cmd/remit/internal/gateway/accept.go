@@ -39,7 +39,11 @@ func AcceptCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := approval.CheckApprover(a, &p, asked...); err != nil { // it lets new code run, as an approval does
+			rules, err := approval.ReadSettings(p.StateDir)
+			if err != nil {
+				return err
+			}
+			if err := approval.CheckApprover(a, &p, rules, asked...); err != nil { // it lets new code run, as an approval does
 				return err
 			}
 			server, name, _ := strings.Cut(args[0], "/")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/agentguard"
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
@@ -93,6 +94,9 @@ func (d *daemon) openWorkspace(ctx context.Context, dir string) (_ *openSpace, e
 			err = errors.Join(err, j.Close())
 		}
 	}()
+	if err := approval.Announce(ctx, &at, j); err != nil {
+		return nil, err
+	}
 	programs, err := startup.Programs(&at, j)
 	if err != nil {
 		return nil, err

@@ -95,6 +95,9 @@ func runScript(ctx context.Context, a *cli.App, f startup.Flags, script string) 
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	warnOfHalfApplied(ctx, a, rt.Runtime, &f.Workspace)
 	session, err := startup.OpenSession(ctx, a, rt.Runtime, &f)
+	if err == nil {
+		err = startup.Announce(ctx, a, &f, rt.Journal())
+	}
 	if err != nil {
 		return err
 	}

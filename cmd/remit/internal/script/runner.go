@@ -29,6 +29,7 @@ type runner struct {
 	savepoints []string   // savepoints of the transaction
 	sum        Summary    // summary of the current or next transaction
 	held       map[string]heldCall
+	began      bool // a transaction began
 	ended      bool // the transaction ended, and no line followed
 	endStep    int  // number of the line whose end of the transaction is in progress; 0: none
 }
@@ -157,10 +158,18 @@ func (r *runner) showProgress(what string) (done func()) {
 }
 
 func (r *runner) begin(ctx context.Context) (err error) {
-	if r.tx == nil {
-		r.tx, err = r.session.Begin(ctx)
+	if r.tx != nil {
+		return nil
 	}
-	return err
+	if r.tx, err = r.session.Begin(ctx); !errors.Is(err, revert.ErrBusy) {
+		r.began = r.began || err == nil
+		return err
+	}
+	what := "nothing was run"
+	if r.began {
+		what = "the rest of the script was not run"
+	}
+	return &cli.Problem{Code: cli.ExitUsage, What: what, Why: err.Error(), Fix: "wait until the other run has ended, and repeat; " + r.flags.Hint("log") + " lists what is open"}
 }
 
 // calls runs the calls of one line concurrently. It reports them in the order

@@ -153,6 +153,9 @@ func (f *serveFlags) mcpFile(name string) string { return filepath.Join(f.StateD
 // serveOne serves the client that started the command.
 func serveOne(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
 	s, err := openSession(ctx, a, rt, &f.Flags, f.SessionFile)
+	if err == nil {
+		err = startup.Announce(ctx, a, &f.Flags, rt.Journal())
+	}
 	if err != nil {
 		return err
 	}
@@ -168,7 +171,11 @@ func (nopWriteCloser) Close() error { return nil }
 // serveHTTP serves clients that have a token.
 func serveHTTP(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime, srv *mcp.Server) error {
 	file := f.mcpFile("token")
-	if _, err := openSession(ctx, a, rt, &f.Flags, file); err != nil {
+	_, err := openSession(ctx, a, rt, &f.Flags, file)
+	if err == nil {
+		err = startup.Announce(ctx, a, &f.Flags, rt.Journal())
+	}
+	if err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", f.http)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
-	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/ctxperm"
 )
 
@@ -34,15 +33,11 @@ func newApprover(a *cli.App, f *Flags) (ctxperm.Approver, error) {
 			return ctxperm.Approve(who), nil
 		}), nil
 	case "prompt":
-		folders := map[string]string{}
-		for _, r := range f.rootWords() {
-			name, dir, err := state.ParseRoot(r)
-			if err != nil {
-				return nil, err
-			}
-			folders[name] = dir
+		roots, err := rootsOf(a, f.rootWords(), "")
+		if err != nil {
+			return nil, err
 		}
-		return approval.NewPrompt(a, s, folders, f.Hint("pending"))
+		return approval.NewPrompt(a, s, roots, f.Hint("pending"))
 	default:
 		return nil, &cli.Problem{
 			Code: cli.ExitUsage, What: fmt.Sprintf("--on-ask %q is not one of the ways to answer", mode),

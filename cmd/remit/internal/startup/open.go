@@ -83,9 +83,6 @@ func Open(ctx context.Context, a *cli.App, f *Flags) (*Opened, error) {
 			return nil, errors.Join(err, journal.Close())
 		}
 	}
-	if err := announce(ctx, a, journal, f.rootWords()); err != nil {
-		return nil, errors.Join(err, journal.Close())
-	}
 	programs, err := Programs(&f.Workspace, journal)
 	if err != nil {
 		return nil, errors.Join(err, journal.Close())

@@ -37,13 +37,19 @@ func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (
 		if err != nil {
 			return nil, err
 		}
-		return s, WriteToken(f.SessionFile, s.Token())
+		return s, f.keepToken(s.Token())
 	}
 	if err != nil {
 		return nil, &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q cannot be read", f.SessionFile), Why: cli.PlainError(err)}
 	}
 	s, err := rt.ResumeSession(ctx, token, how...)
+	var node *agent.NodeError
 	switch {
+	case errors.As(err, &node):
+		return nil, &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("the session of %q cannot go on here", f.SessionFile), Why: node.Error(),
+			Fix: "run it on that node, which " + f.Hint("nodes") + " lists; or name another --session file, for a session of this node",
+		}
 	case errors.Is(err, agent.ErrUnknownToken):
 		return nil, &cli.Problem{
 			Code: cli.ExitUsage, What: fmt.Sprintf("the session of %q is not on this journal", f.SessionFile), Why: err.Error(),
@@ -90,15 +96,33 @@ func ReadToken(name string) (token string, err error) {
 	return strings.TrimSpace(string(text)), err
 }
 
+// keepToken creates the session file, which was missing.
+func (f *Flags) keepToken(token string) error {
+	err := createToken(f.SessionFile, token)
+	if errors.Is(err, os.ErrExist) {
+		return &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q cannot be written", f.SessionFile), Why: "another command made it at the same time, for a session of its own",
+			Fix: "repeat the command: it goes on with the session of that file",
+		}
+	}
+	return tokenProblem(f.SessionFile, err)
+}
+
 // WriteToken creates a token file that only its owner can read. It returns an
 // error if the file exists, because the file can hold the token of another
 // session.
-func WriteToken(name, token string) (err error) {
+func WriteToken(name, token string) error { return tokenProblem(name, createToken(name, token)) }
+
+func createToken(name, token string) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		_, err = fmt.Fprintln(file, token)
-		err = errors.Join(err, file.Sync(), file.Close())
+	if err != nil {
+		return err
 	}
+	_, err = fmt.Fprintln(file, token)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+func tokenProblem(name string, err error) error {
 	if err != nil {
 		return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the session file %q cannot be written", name), Why: cli.PlainError(err)}
 	}

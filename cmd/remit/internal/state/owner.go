@@ -78,7 +78,7 @@ func (p *Workspace) CheckTxn(ctx context.Context, a *cli.App, j journal.Journal,
 	if len(p.Moved) == 0 && p.Dir == "" {
 		return nil
 	}
-	body, err := sessionOfID(ctx, j, id)
+	body, err := SessionOfID(ctx, j, id)
 	if err != nil || body == nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (p *Workspace) Elsewhere(ctx context.Context, a *cli.App, j journal.Journal
 	if p.Dir != "" || NamesWorkspace(p.Moved) {
 		return "", nil
 	}
-	body, err := sessionOfID(ctx, j, txn)
+	body, err := SessionOfID(ctx, j, txn)
 	if err != nil || body == nil {
 		return "", err
 	}

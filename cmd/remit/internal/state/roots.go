@@ -110,23 +110,14 @@ func FoldersOf(roots []string) (folders []string) {
 
 // RootFolders returns the folders of a session's roots by name. --root replaces
 // the recorded folder.
-func (p *Workspace) RootFolders(ctx context.Context, j journal.Journal, session string) (map[string]string, error) {
-	out := map[string]string{}
-	body, err := callview.SessionRecord(ctx, j, session)
-	if err != nil {
-		return nil, err
-	}
-	if body != nil {
-		for _, r := range body.Roots {
-			out[r.Name] = r.Path
-		}
-	}
+func (p *Workspace) RootFolders(ctx context.Context, j journal.Journal, session string) (map[string]callview.Folder, error) {
+	named := map[string]string{}
 	for _, r := range p.Moved {
 		name, dir, err := ParseRoot(r)
 		if err != nil {
 			return nil, err
 		}
-		out[name] = dir
+		named[name] = dir
 	}
-	return out, nil
+	return callview.FoldersOf(ctx, j, session, named)
 }

@@ -36,9 +36,9 @@ func BeganIn(ctx context.Context, a *cli.App, j journal.Journal, session, folder
 	return ok && IsFolder(a, folder, rec), nil
 }
 
-// sessionOfID returns the record of the session of a transaction or a call. It
+// SessionOfID returns the record of the session of a transaction or a call. It
 // returns nil for an unknown ID.
-func sessionOfID(ctx context.Context, j journal.Journal, id string) (*record.Session, error) {
+func SessionOfID(ctx context.Context, j journal.Journal, id string) (*record.Session, error) {
 	t, _, err := revert.LoadCall(ctx, j, id)
 	if errors.Is(err, journal.ErrNotFound) {
 		t, err = revert.Load(ctx, j, id)

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -22,6 +23,7 @@ type Node interface {
 	NodeID() string
 	Roots(ctx context.Context) ([]record.Root, error)
 	SetRoots(ctx context.Context, roots []record.Root) error
+	SetApprovalRules(ctx context.Context, rules json.RawMessage) error
 }
 
 // FindJournal sets the location of the journal, and rejects one that is invalid
