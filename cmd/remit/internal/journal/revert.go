@@ -173,6 +173,7 @@ type revertRun struct {
 	atWork   map[string]bool // transactions of prompts that this undo ended
 	do       func(id string) (revert.Report, error)
 	over     func(id string) bool // reports whether --force would help
+	saw      func(revert.Report)  // gets the report, if it is not nil
 }
 
 func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime) (err error) {
@@ -193,6 +194,9 @@ func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *
 		return err
 	}
 	rep = rep.PerResource()
+	if r.saw != nil {
+		r.saw(rep)
+	}
 	complete := id == "" || rep.Complete() // there can be nothing to revert
 	lost := r.way == redoing && !r.others && cannotRedo(rep, id)
 	if lost {
