@@ -54,6 +54,7 @@ type RunningCall struct {
 
 // Step is what happened since the previous step.
 type Step struct {
+	Any      bool        // the journal had new records
 	Ended    []EndedCall // in the order of their ends
 	Reverted []string    // transactions of which calls were reverted or redone
 	Waiting  bool        // the calls or commits that wait can be others now
@@ -140,7 +141,7 @@ func (f *Feed) Next(ctx context.Context) (s Step, err error) {
 			f.follow(&s, e)
 		}
 	}
-	s.More = n == stepRecords
+	s.Any, s.More = n > 0, n == stepRecords
 	if err := f.addEnds(ctx, &s, ends); err != nil {
 		return s, err
 	}
