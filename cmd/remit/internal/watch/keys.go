@@ -13,7 +13,7 @@ const helpText = `On the list
   enter              show all of it: arguments, rule, difference
   a                  of what waits: show it, then approve it
   d                  of what waits: show it, then deny it with a reason
-  u                  undo the newest work: first the plan, as remit revert --preview
+  u                  undo the newest work: first the plan of remit revert
 
 On a text
   up, down, space    scroll; also page up, page down, home and end

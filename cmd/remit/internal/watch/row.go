@@ -2,7 +2,9 @@ package watch
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -50,7 +52,11 @@ func what(l callview.Line) string {
 	}
 	text := strings.Join(words, ", ")
 	if text == "" || l.Tool == "shell_run" || l.Tool == "process_run" { // what a program changed does not say what ran
-		text = strings.TrimRight(l.Args+"  "+text, " ")
+		args := l.Args
+		if args == "null" {
+			args = ""
+		}
+		text = strings.Trim(args+"  "+text, " ")
 	}
 	if l.Reverted != "" && l.Reverted != "none" {
 		text += "  (reverted: " + strings.ReplaceAll(l.Reverted, "_", " ") + ")"
@@ -109,13 +115,32 @@ func join(columns []column, left, width int) string {
 	return ansi.Truncate(strings.Join(cells, " "), width, "")
 }
 
+// visible escapes what changes the width of a neighbour: marks that follow no
+// letter, and selectors of a variant. Terminals disagree about their cells.
+func visible(text string) string {
+	var b strings.Builder
+	last := ' '
+	for _, r := range text {
+		switch {
+		case unicode.Is(unicode.Variation_Selector, r), unicode.In(r, unicode.Mn, unicode.Me) && !unicode.In(last, unicode.L, unicode.Mn, unicode.Me):
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+			last = ' '
+		default:
+			b.WriteRune(r)
+			last = r
+		}
+	}
+	return b.String()
+}
+
 // fit cuts or fills a text to so many cells.
 func fit(text string, width int) string {
-	text = ansi.Truncate(text, width, "…")
+	text = ansi.Truncate(visible(text), width, "…")
 	return text + strings.Repeat(" ", max(width-ansi.StringWidth(text), 0))
 }
 
 // wrapped returns the lines of a text, none longer than width cells.
 func wrapped(text string, width int) []string {
-	return strings.Split(ansi.Hardwrap(strings.TrimRight(text, "\n"), max(width, 1), true), "\n")
+	return strings.Split(ansi.Hardwrap(visible(strings.TrimRight(text, "\n")), max(width, 1), true), "\n")
 }

@@ -182,9 +182,9 @@ func (m *model) footer() string {
 	case m.pane != nil:
 		return m.paneFooter()
 	case m.damage != "":
-		return m.style.Bad(cli.Printable(m.damage))
+		return m.style.Bad(visible(cli.Printable(m.damage)))
 	default:
-		return m.style.Faint("enter details  a approve  d deny  u undo  ? keys  q quit")
+		return m.style.Faint("? keys  q quit  enter details  a approve  d deny  u undo")
 	}
 }
 
@@ -197,7 +197,7 @@ func (m *model) paneFooter() string {
 		}
 		return m.style.Doubt("Approve it?  y yes  n no")
 	case asksDeny:
-		return m.style.Doubt("Deny it: enter  keep it: esc  reason: ") + tail(cli.Printable(p.why), max(m.width-41, 1)) + "_"
+		return m.style.Doubt("Deny it: enter  keep it: esc  reason: ") + tail(visible(cli.Printable(p.why)), max(m.width-41, 1)) + "_"
 	case asksRevert:
 		return m.style.Doubt("Undo it as planned?  y yes  n no")
 	case asksEndPrompt:
