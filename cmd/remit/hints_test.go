@@ -32,6 +32,7 @@ var wordsNotHints = map[string]string{
 	"%w: %w; see remit doctor": "of the machine, not of a place",
 	"remit gateway login ":     "its --config and --state follow",
 	"remit gateway":            "a name",
+	"remit watch  ":            "the title of the screen",
 	"call it where a person can answer (agent.Approver or agent.SuspendForApproval; remit run --on-ask prompt or wait)":                      "flags of the run that was denied",
 	"  %s   remit init --config %s --write: until an entry says what their tools do, calls of them are denied\n":                             "the configuration holds what it writes",
 	"give it an entry with an effectClass in the gateway's configuration: remit init --config FILE --write drafts those that are missing":    "the configuration holds what it writes",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"os"
@@ -13,11 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/approval"
-	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/revert"
-	"github.com/remit-dev/remit/revert/effect"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/tool"
 )
 
 // watchPlace is a workspace with a screen on which a person watches, and a shell that an agent uses.
@@ -334,13 +330,7 @@ func TestWatchColours(t *testing.T) {
 
 // TestWatchRuns: a call in flight is shown with its time, and goes to the others when it ends.
 func TestWatchRuns(t *testing.T) {
-	enter, leave := make(chan struct{}), make(chan struct{})
-	slow, err := tool.FromSpec(tool.Spec{Name: "slow", Description: "Waits.", EffectClass: effect.Pivot, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
-		enter <- struct{}{}
-		<-leave
-		return tool.Text("done"), nil
-	}})
-	require.NoError(t, err)
+	slow, enter, leave := slowTool(t)
 	w := newWatching(t, slow)
 	s := newScreen(t, commandFolder(t), 80, 12)
 	s.types("clear; really watch --workspace " + w.workspace + " --state " + w.state)

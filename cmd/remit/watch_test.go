@@ -129,6 +129,7 @@ func TestWatchLosesNothing(t *testing.T) {
 	next := func() (id string) {
 		var r struct{ Event, Call, Status string }
 		require.True(t, lines.Scan())
+		strictObject(t, lines.Text())
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &r))
 		require.Equal(t, "ended", r.Event)
 		require.Equal(t, "done", r.Status)
@@ -242,16 +243,23 @@ func TestFeedReadsLittle(t *testing.T) {
 	require.False(t, s.Waiting)
 }
 
-// TestFeedOutcomes: a step has each outcome as a call has it, a held call twice, and a call in flight until it ends.
-func TestFeedOutcomes(t *testing.T) {
-	ctx := t.Context()
-	enter, leave := make(chan struct{}), make(chan struct{})
+// slowTool is a tool whose call sends to enter, and then waits for leave.
+func slowTool(t *testing.T) (slow tool.Tool, enter, leave chan struct{}) {
+	t.Helper()
+	enter, leave = make(chan struct{}), make(chan struct{})
 	slow, err := tool.FromSpec(tool.Spec{Name: "slow", Description: "Waits.", EffectClass: effect.Pivot, Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 		enter <- struct{}{}
 		<-leave
 		return tool.Text("done"), nil
 	}})
 	require.NoError(t, err)
+	return slow, enter, leave
+}
+
+// TestFeedOutcomes: a step has each outcome as a call has it, a held call twice, and a call in flight until it ends.
+func TestFeedOutcomes(t *testing.T) {
+	ctx := t.Context()
+	slow, enter, leave := slowTool(t)
 	w := newWatching(t, append(toolsForTests(), slow)...)
 	f, err := callview.NewFeed(ctx, w.rt.Journal(), func(string) []string { return nil })
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ const helpText = `On the list
   enter              show all of it: arguments, rule, difference
   a                  of what waits: show it, then approve it
   d                  of what waits: show it, then deny it with a reason
-  u                  undo the newest work: first the plan of remit revert
+  u                  undo the newest work: first the plan
 
 On a text
   up, down, space    scroll; also page up, page down, home and end
@@ -27,9 +27,7 @@ Everywhere
   q, ctrl-c          quit
 
 An approval covers the request that you saw. If the policy lets it cover more, o
-approves this call alone. The rules of remit approve apply.
-
-The list has the newest 1,000 calls that ended. remit log has all of them.
+approves this call alone. The list has the newest 1,000 calls that ended.
 `
 
 // key takes a key.
