@@ -7,23 +7,15 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/internal/callview"
 )
 
-const (
-	pollInterval  = 250 * time.Millisecond // between looks at the journal, which other processes write
-	aliveInterval = 15 * time.Second       // between signs of life of a stream
-)
+// aliveInterval is the time between signs of life of a stream.
+const aliveInterval = 15 * time.Second
 
 // newest returns the position of the newest record.
 func (c *Console) newest(ctx context.Context) (pos int64, err error) {
-	for e, err := range c.Runtime.Journal().Entries(ctx, journal.Query{Newest: true, Limit: 1}) {
-		if e.Pos != 0 { // a damaged entry has its position
-			return e.Pos, nil
-		}
-		return 0, err
-	}
-	return 0, nil
+	return callview.NewestPosition(ctx, c.Runtime.Journal())
 }
 
 // events streams one event each time that the journal has grown. An event says
@@ -57,7 +49,7 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request) {
 	if !send(": open\n\n") {
 		return
 	}
-	poll, quiet := time.NewTicker(pollInterval), time.Now()
+	poll, quiet := time.NewTicker(callview.PollInterval), time.Now()
 	defer poll.Stop()
 	for {
 		select {

@@ -14,25 +14,11 @@ import (
 	"github.com/remit-dev/remit/tool"
 )
 
-// Limits of what a list shows of one transaction.
-const (
-	listedCalls   = 200
-	listedChanges = 3
-)
+// listedCalls limits the calls that a list shows of one transaction.
+const listedCalls = 200
 
 // callLine is a call in a list.
-type callLine struct {
-	ID, Tool, Args string
-	Status, Kind   string // Kind is the class of the style: good, bad, doubt, faint
-	Class, Took    string
-	Began          time.Time
-	Changes        []changeLine
-	More           int // further changes
-	Reverted       string
-	Waits          bool
-}
-
-type changeLine struct{ Verb, Resource string }
+type callLine = callview.Line
 
 // txnBox is a transaction with its calls.
 type txnBox struct {
@@ -63,42 +49,8 @@ func (g group) CanRevert() bool {
 	return slices.ContainsFunc(g.Txns, func(b txnBox) bool { return b.CanRevert })
 }
 
-func kindOf(status string) string {
-	switch status {
-	case "done", "committed":
-		return "good"
-	case "pending", "held", "in_flight", "open":
-		return "doubt"
-	case "reverted", "dropped", "erased":
-		return "faint"
-	default:
-		return "bad"
-	}
-}
-
 func (c *Console) lineOf(call *revert.Call) callLine {
-	l := callLine{
-		ID: call.Ref.Call, Tool: call.Tool.Name, Status: callview.Status(call), Class: string(callview.AttemptOf(call).Class), Began: call.Began, Reverted: call.RevertSummary(),
-		Waits: call.Waits() && call.Asked != nil && call.Answered == nil,
-	}
-	l.Kind = kindOf(l.Status)
-	l.Args = c.argsOf(call)
-	if !call.Ended.IsZero() {
-		l.Took = took(call.Ended.Sub(call.Began))
-	}
-	if call.Done != nil {
-		if words := exitWords(call.Done.Output); words != "" {
-			l.Status, l.Kind = words, "bad"
-		}
-	}
-	for i, ch := range call.Changes {
-		if i == listedChanges {
-			l.More = len(call.Changes) - i
-			break
-		}
-		l.Changes = append(l.Changes, changeLine{callview.ChangeVerb(ch.Kind), ch.Resource})
-	}
-	return l
+	return callview.LineOf(call, c.sensitive(call.Tool.Name))
 }
 
 // sensitive returns the names of a tool's sensitive arguments.
@@ -110,28 +62,6 @@ func (c *Console) sensitive(name string) []string {
 	return t.Spec().Hints.Sensitive
 }
 
-// argsOf returns the arguments of a call in one line.
-func (c *Console) argsOf(call *revert.Call) string {
-	input := callview.AttemptOf(call).Input
-	return callview.Arguments(input, c.sensitive(call.Tool.Name))
-}
-
-// exitWords says how a program failed. It returns "" for a program that did not,
-// and for any other output.
-func exitWords(output json.RawMessage) string {
-	p, is := programOf(output)
-	switch {
-	case !is:
-		return ""
-	case p.Signal != "":
-		return "signal " + p.Signal
-	case *p.Code != 0:
-		return fmt.Sprintf("exit code %d", *p.Code)
-	default:
-		return ""
-	}
-}
-
 // boxOf returns a transaction for a list.
 func (c *Console) boxOf(ctx context.Context, t *revert.Txn) txnBox { return c.boxFrom(ctx, t, 0) }
 
@@ -140,7 +70,7 @@ func (c *Console) boxFrom(ctx context.Context, t *revert.Txn, skip int) txnBox {
 	b := txnBox{
 		ID: t.ID, State: string(t.State()), Session: t.Session, Who: c.principal(ctx, t.Session), Began: t.Began, Reverts: t.Reverts, Redoes: t.Redoes, RevertedBy: t.RevertedBy,
 	}
-	b.Kind = kindOf(b.State)
+	b.Kind = callview.StatusKind(b.State)
 	if t.End == "" {
 		alive, err := c.Runtime.Journal().Alive(ctx, t.Owner)
 		b.Live = err != nil || alive
@@ -203,19 +133,6 @@ func (c *Console) principal(ctx context.Context, session string) string {
 		return ""
 	}
 	return p.ID
-}
-
-func took(d time.Duration) string {
-	switch {
-	case d < 0:
-		return ""
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	default:
-		return d.Round(time.Second).String()
-	}
 }
 
 func when(t time.Time) string  { return t.Local().Format("2006-01-02 15:04:05") }

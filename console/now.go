@@ -27,7 +27,7 @@ func (d nowPage) Answers() int { return len(d.Waiting) + len(d.Commits) }
 
 // openCall is a call that waits or runs, with its session.
 type openCall struct {
-	callLine
+	callview.Line
 	Txn, Session, Who string
 	Answered          string
 }

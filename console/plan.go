@@ -191,11 +191,7 @@ func (c *Console) works(ctx context.Context, id string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if t.End != "" || t.Prompt == nil || slices.ContainsFunc(t.Calls, (*revert.Call).Waits) {
-			continue
-		}
-		alive, err := c.Runtime.Journal().Alive(ctx, t.Owner)
-		if err == nil && alive {
+		if callview.AtWork(ctx, c.Runtime.Journal(), t) {
 			return true, nil
 		}
 	}
@@ -351,7 +347,7 @@ func (c *Console) report(r *http.Request) (string, page, error) {
 
 type redoPage struct {
 	ID, Txn string
-	Changes []changeLine
+	Changes []callview.ChangeLine
 }
 
 // redoPlan shows what a redo brings back: the changes of the revert.
@@ -374,7 +370,7 @@ func (c *Console) redoPlan(r *http.Request) (string, page, error) {
 		for _, ch := range call.Changes {
 			if call.Reversal != nil && !seen[ch.Resource] {
 				seen[ch.Resource] = true
-				d.Changes = append(d.Changes, changeLine{callview.ChangeVerb(ch.Kind), ch.Resource})
+				d.Changes = append(d.Changes, callview.ChangeLine{Verb: callview.ChangeVerb(ch.Kind), Resource: ch.Resource})
 			}
 		}
 	}

@@ -18,7 +18,7 @@ const requestsOnPage = 200
 // requestLine is a call that reached, or will reach, something that no difference
 // of resources shows.
 type requestLine struct {
-	callLine
+	callview.Line
 	Access []record.Access // what it asked for on the network
 	Hosts  []effect.Host
 	Held   bool // nothing of it has happened
@@ -52,7 +52,7 @@ func (c *Console) requests(ctx context.Context, p *diffPage, d diff.Diff) error 
 			p.MoreRequests++
 			continue
 		}
-		l.callLine = c.lineOf(call)
+		l.Line = c.lineOf(call)
 		p.Requests = append(p.Requests, l)
 	}
 	return nil

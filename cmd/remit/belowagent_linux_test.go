@@ -186,7 +186,7 @@ func TestBelowAgent(t *testing.T) {
 		"erase c_000000000000 --yes --why x", "recover", "resume c_000000000000", "feedback c_000000000000 good", "grants revoke g_1", "approval allow-unattended",
 		"approval refuse-unattended", "approval set-passphrase", "approval remove-passphrase", "connect claude-code", "disconnect claude-code", "connect --file x.json",
 		"init --config x --write", "gateway accept x --config x", "gateway login x --config x", "gateway logout x", "gateway --config x --http :0", "serve --http :0",
-		"token --principal x", "secret set x", "secret remove x", "policy new --from workspace x", "console", "console --no-open --json", "run s.jsonl", "exec -- true", "fsck --accept-head",
+		"token --principal x", "secret set x", "secret remove x", "policy new --from workspace x", "console", "console --no-open --json", "watch", "watch --lines", "run s.jsonl", "exec -- true", "fsck --accept-head",
 	}
 	ways := []string{
 		"TRY", "TRY < /dev/null", "sh -c 'sh -c \"TRY\"'", "setsid TRY", "env -i PATH=$PATH HOME=$HOME XDG_STATE_HOME=$XDG_STATE_HOME TRY", "(setsid TRY &)", "(setsid nohup TRY > /dev/null 2>&1 &)", "onpty TRY",

@@ -34,6 +34,7 @@ var wordsNotHints = map[string]string{
 	"no process of it lives; a server, remit run or remit recover there does it": "on another node",
 	"a process of it lives; if none of them takes it, remit recover there does":  "as above",
 	"remit gateway": "a name",
+	"remit watch  ": "the title of the screen",
 	"call it where a person can answer (agent.Approver or agent.SuspendForApproval; remit run --on-ask prompt or wait)":                      "flags of the run that was denied",
 	"  %s   remit init --config %s --write: until an entry says what their tools do, calls of them are denied\n":                             "the configuration holds what it writes",
 	"give it an entry with an effectClass in the gateway's configuration: remit init --config FILE --write drafts those that are missing":    "the configuration holds what it writes",

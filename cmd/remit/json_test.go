@@ -190,8 +190,8 @@ func TestJSONEverywhere(t *testing.T) {
 			return // the answer has the form of the client; the others have no result, or that of their program
 		}
 		require.NotNil(t, cmd.Flags().Lookup("json"), "%s has no --json", cmd.CommandPath())
-		if cmd.Name() == "serve" || cmd.Name() == "console" {
-			return // it runs until it is ended: TestServeHTTP and TestConsole read what it writes
+		if slices.Contains([]string{"serve", "console", "watch"}, cmd.Name()) {
+			return // it runs until it is ended: TestServeHTTP, TestConsole and TestWatchLosesNothing read what it writes
 		}
 		if cmd.Name() == "nodes" {
 			return // it needs a shared journal: TestNodes reads what it writes

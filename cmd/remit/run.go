@@ -60,7 +60,7 @@ func complain(a *cli.App, cmd *cobra.Command, err error) cli.ExitCode {
 // enough reports whether the reader of a listing has closed the pipe, as head
 // does. Commands that change something report the lost output anyway.
 func enough(cmd *cobra.Command, err error) bool {
-	return cmd != nil && errors.Is(err, syscall.EPIPE) && slices.Contains([]string{"log", "show", "diff", "tools", "stats", "doctor", "schema", "explain"}, cmd.Name())
+	return cmd != nil && errors.Is(err, syscall.EPIPE) && slices.Contains([]string{"log", "show", "diff", "tools", "stats", "doctor", "schema", "explain", "watch"}, cmd.Name())
 }
 
 // lost returns the problem of output that was not written.

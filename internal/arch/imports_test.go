@@ -18,7 +18,7 @@ var layers = [][]string{
 	{"cmd/..."},
 	{ // the families of verbs: none imports another
 		"cmd/remit/internal/approve", "cmd/remit/internal/completion", "cmd/remit/internal/console", "cmd/remit/internal/doctor", "cmd/remit/internal/execute", "cmd/remit/internal/gateway", "cmd/remit/internal/hook", "cmd/remit/internal/journal",
-		"cmd/remit/internal/policy", "cmd/remit/internal/script", "cmd/remit/internal/secret", "cmd/remit/internal/serve", "cmd/remit/internal/tools",
+		"cmd/remit/internal/policy", "cmd/remit/internal/script", "cmd/remit/internal/secret", "cmd/remit/internal/serve", "cmd/remit/internal/tools", "cmd/remit/internal/watch",
 	},
 	{"cmd/remit/internal/startup"},
 	{"cmd/remit/internal/agentguard", "cmd/remit/internal/approval", "cmd/remit/internal/policyfile", "cmd/remit/internal/upstream"},
@@ -112,6 +112,8 @@ var owners = []owner{
 	{pkg: "github.com/pelletier/go-toml/v2/...", by: []string{"internal/connect"}},
 	{pkg: "github.com/modelcontextprotocol/go-sdk/...", by: []string{"mcp", "mcp/...", "internal/login"}, tests: []string{"cmd/...", "examples/guides"}},
 	{pkg: "github.com/spf13/cobra/...", by: []string{"cmd/..."}},
+	{pkg: "charm.land/bubbletea/v2/...", by: []string{"cmd/remit/internal/watch"}},
+	{pkg: "github.com/charmbracelet/x/...", by: []string{"cmd/remit/internal/watch"}},
 	{pkg: "github.com/stretchr/testify/...", by: []string{"*test", "internal/proof/agentclients"}, tests: []string{"..."}},
 	// Both import testing and testify, and with it net/http, in code that is not a test.
 	{pkg: "github.com/samber/mo/result"},

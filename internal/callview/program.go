@@ -54,6 +54,14 @@ func (e Program) Result() string {
 	return fmt.Sprintf("exit code %d", *e.Code)
 }
 
+// shortResult is Result for a list, of a program that failed.
+func (e Program) shortResult() string {
+	if e.Signal != "" {
+		return "signal " + e.Signal
+	}
+	return e.Result()
+}
+
 // Notes lists what remit did not apply or keep, and the sandbox rules that the
 // program met.
 func (e Program) Notes() (all []string) {

@@ -2,7 +2,9 @@ package callview
 
 import (
 	"context"
+	"slices"
 
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 )
@@ -31,4 +33,14 @@ func FirstSession(ctx context.Context, j journal.Journal, q journal.Query, is fu
 		}
 	}
 	return nil, nil
+}
+
+// AtWork reports whether a running process follows the prompt of a transaction,
+// and more of it than a call that waits.
+func AtWork(ctx context.Context, j journal.Journal, t *revert.Txn) bool {
+	if t.End != "" || t.Prompt == nil || slices.ContainsFunc(t.Calls, (*revert.Call).Waits) {
+		return false
+	}
+	alive, err := j.Alive(ctx, t.Owner)
+	return err == nil && alive // otherwise a revert refuses what it must not touch
 }

@@ -163,53 +163,10 @@ func answerCommit(ctx context.Context, a *cli.App, f *answerFlags, txn, who stri
 	at := f.Workspace
 	at.Moved = nil
 	alive := false
-	err := startup.WithRuntime(ctx, a, &at, func(rt *agent.Runtime) error {
+	err := startup.WithRuntime(ctx, a, &at, func(rt *agent.Runtime) (err error) {
 		f.HintFlags = at.HintFlags
-		t, err := revert.Load(ctx, rt.Journal(), txn)
-		if err != nil {
-			return err
-		}
-		if alive, err = rt.Journal().Alive(ctx, t.Owner); err != nil {
-			return err
-		}
-		d, waits := t.WaitingCommit().Get()
-		if f.approves && waits {
-			rules, err := approval.RulesFor(ctx, &at, rt.Journal(), txn)
-			if err != nil {
-				return err
-			}
-			if err := approval.CheckAskers(a, &at, rules, d.Decided.Processes); err != nil {
-				return err
-			}
-			if f.question == "" {
-				return &cli.Problem{
-					Code: cli.ExitUsage, What: "the answer was not taken", Why: "an approval of a commit names the request that you looked at",
-					Fix: at.Hint("pending", txn) + " shows it, with the command that approves it",
-				}
-			}
-		}
-		err = rt.Answer(ctx, agent.Answer{Txn: txn, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question})
-		if err != nil {
-			f.writeOtherCommit(ctx, a, rt, txn)
-			return answerProblem(err, &at, txn)
-		}
-		said := map[bool]string{true: "approved", false: "denied"}[f.approves]
-		if f.JSON {
-			a.WriteJSON(commitAnswerOutput{txn, said, who, f.why})
-			return nil
-		}
-		then := "its process ends it at its next commit"
-		switch {
-		case !alive && f.approves:
-			then = at.Hint("resume", txn, "--at-end", "commit") + " ends it, with the --policy, --database and --services that the run had"
-		case !alive:
-			then = at.Hint("revert", txn) + " reverts it"
-		}
-		if f.resume && !alive {
-			then = "it ends now"
-		}
-		_, _ = fmt.Fprintf(a.Out, "the commit was %s by %s; %s\n", said, cli.Printable(who), then)
-		return nil
+		alive, err = recordCommitAnswer(ctx, a, rt, f, &at, txn, who)
+		return err
 	})
 	if err != nil || !f.resume || alive {
 		return err
@@ -228,4 +185,54 @@ func (f *answerFlags) writeOtherCommit(ctx context.Context, a *cli.App, rt *agen
 	if b := t.Commits[len(t.Commits)-1].Answered; b != nil && !b.Approved {
 		a.WriteJSON(commitAnswerOutput{txn, "denied", b.By, b.Why})
 	}
+}
+
+// recordCommitAnswer records an answer to a commit and reports it. Alive says
+// whether the process runs that commits.
+func recordCommitAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerFlags, at *state.Workspace, txn, who string) (alive bool, err error) {
+	t, err := revert.Load(ctx, rt.Journal(), txn)
+	if err != nil {
+		return false, err
+	}
+	if alive, err = rt.Journal().Alive(ctx, t.Owner); err != nil {
+		return alive, err
+	}
+	d, waits := t.WaitingCommit().Get()
+	if f.approves && waits {
+		rules, err := approval.RulesFor(ctx, at, rt.Journal(), txn)
+		if err != nil {
+			return alive, err
+		}
+		if err := approval.CheckAskers(a, at, rules, d.Decided.Processes); err != nil {
+			return alive, err
+		}
+		if f.question == "" {
+			return alive, &cli.Problem{
+				Code: cli.ExitUsage, What: "the answer was not taken", Why: "an approval of a commit names the request that you looked at",
+				Fix: at.Hint("pending", txn) + " shows it, with the command that approves it",
+			}
+		}
+	}
+	err = rt.Answer(ctx, agent.Answer{Txn: txn, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question})
+	if err != nil {
+		f.writeOtherCommit(ctx, a, rt, txn)
+		return alive, answerProblem(err, at, txn)
+	}
+	said := map[bool]string{true: "approved", false: "denied"}[f.approves]
+	if f.JSON {
+		a.WriteJSON(commitAnswerOutput{txn, said, who, f.why})
+		return alive, nil
+	}
+	then := "its process ends it at its next commit"
+	switch {
+	case !alive && f.approves:
+		then = at.Hint("resume", txn, "--at-end", "commit") + " ends it, with the --policy, --database and --services that the run had"
+	case !alive:
+		then = at.Hint("revert", txn) + " reverts it"
+	}
+	if f.resume && !alive {
+		then = "it ends now"
+	}
+	_, _ = fmt.Fprintf(a.Out, "the commit was %s by %s; %s\n", said, cli.Printable(who), then)
+	return alive, nil
 }

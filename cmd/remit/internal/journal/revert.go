@@ -191,6 +191,7 @@ type revertRun struct {
 	asking   *asking         // nil: no other node is asked
 	do       func(id string) (revert.Report, error)
 	over     func(id string) bool // reports whether --force would help
+	saw      func(revert.Report)  // gets the report, if it is not nil
 }
 
 func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime) (err error) {
@@ -235,6 +236,9 @@ func (r revertRun) write(ctx context.Context, a *cli.App, p *state.Workspace, rt
 	missing, err := r.which.gaps(ctx, rt.Journal(), id)
 	if err != nil {
 		return err
+	}
+	if r.saw != nil {
+		r.saw(rep)
 	}
 	complete := id == "" || rep.Complete() // there can be nothing to revert
 	lost := r.way == redoing && !r.others && cannotRedo(rep, id)

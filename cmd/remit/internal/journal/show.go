@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
@@ -66,6 +67,25 @@ func writeCalls(ctx context.Context, a *cli.App, p *state.Workspace, id string, 
 		writeCall(a.Style(), a.Out, c)
 	}
 	return nil
+}
+
+// WriteCall writes everything about a call, as remit show does, and what it
+// changed, as remit diff does.
+func WriteCall(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, id string) error {
+	calls, err := shownCalls(ctx, a, rt.Journal(), id)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for _, c := range calls {
+		writeCall(a.Style(), a.Out, c)
+		changed = changed || len(c.Changes) > 0
+	}
+	if !changed {
+		return nil
+	}
+	_, _ = fmt.Fprintln(a.Out)
+	return writeDiff(ctx, a, rt, p, id, nil, false)
 }
 
 // shownCalls returns the call with an ID, or the calls of the transaction with

@@ -1,0 +1,3 @@
+// Package watch has the verb watch: what calls do now, in the terminal of a
+// person, or as lines for a program.
+package watch

@@ -1,0 +1,154 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/tool"
+)
+
+// refreshSteps is the number of steps after which what no record tells is looked
+// at: whether processes live, and whether requests expired.
+const refreshSteps = 8
+
+// news is what a step of the feed brought.
+type news struct {
+	callview.Step
+	running []callview.RunningCall
+	waiting []waitLine // with fresh
+	fresh   bool
+}
+
+// waitLine is a call or a commit that waits for a person.
+type waitLine struct {
+	ID, Txn    string
+	Tool, Args string // empty: a commit
+	Who        string
+	Since      time.Time
+	Answer     string // how it was answered, if it has not gone on yet
+	Digest     string
+}
+
+// follow calls each with what happened, the newest calls first, until the context
+// ends or each returns an error.
+func (w *watcher) follow(ctx context.Context, newest int, each func(news) error) error {
+	j := w.rt.Journal()
+	tools, err := tool.NewRegistry(state.RecordedTools(w.app)...)
+	if err != nil {
+		return err
+	}
+	feed, err := callview.NewFeed(ctx, j, func(name string) []string {
+		if t, known := tools.Get(name); known {
+			return t.Spec().Hints.Sensitive
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if newest > 0 {
+		s, err := feed.Last(ctx, newest)
+		if err != nil {
+			return err
+		}
+		if err := each(news{Step: s}); err != nil {
+			return err
+		}
+	}
+	if err := feed.FindRunning(ctx); err != nil && ctx.Err() != nil {
+		return nil
+	} // the look for what waits tells of the damage
+	for n := 0; ; n++ {
+		if err := w.step(ctx, j, feed, n, each); err != nil {
+			return stopped(ctx, err)
+		}
+		tick, free := w.app.Host.WithTimeout(ctx, callview.PollInterval, nil)
+		<-tick.Done()
+		free()
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// stopped returns no error if the context is the reason of it.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// step reads until the journal has no more.
+func (w *watcher) step(ctx context.Context, j journal.Journal, feed *callview.Feed, n int, each func(news) error) error {
+	for first := true; ; first = false {
+		s, err := feed.Next(ctx)
+		if err != nil {
+			return err
+		}
+		out := news{Step: s}
+		refresh := first && n%refreshSteps == 0
+		if refresh {
+			if err := feed.DropDead(ctx); err != nil {
+				return err
+			}
+		}
+		if s.Waiting || refresh {
+			all := feed.Waiting(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			out.fresh, out.waiting = true, w.waitLines(ctx, j, all)
+			out.Damage = errors.Join(out.Damage, all.Damage)
+		}
+		if out.running = feed.Running(); s.Any || refresh {
+			if err := each(out); err != nil {
+				return err
+			}
+		}
+		if !s.More {
+			return nil
+		}
+	}
+}
+
+func (w *watcher) waitLines(ctx context.Context, j journal.Journal, all callview.Waiting) (lines []waitLine) {
+	tools, err := tool.NewRegistry(state.RecordedTools(w.app)...)
+	if err != nil {
+		return nil
+	}
+	who := func(session string) string {
+		p, err := state.PrincipalOf(ctx, j, session)
+		if err != nil {
+			return ""
+		}
+		return p.ID
+	}
+	for _, c := range all.Calls {
+		l := waitLine{
+			ID: c.Call.Ref.Call, Txn: c.Txn.ID, Tool: c.Call.Tool.Name, Args: callview.Arguments(callview.PendingInput(c.Call, tools), nil),
+			Who: who(c.Txn.Session), Since: c.Call.Began, Digest: c.Call.Asked.Digest,
+		}
+		if a := c.Call.Answered; a != nil && a.Digest == c.Call.Asked.Digest {
+			l.Answer = answerWords(a.Approved, a.By)
+		}
+		lines = append(lines, l)
+	}
+	for _, c := range all.Commits {
+		l := waitLine{ID: c.Txn.ID, Txn: c.Txn.ID, Who: who(c.Txn.Session), Since: c.Decision.At, Digest: c.Decision.Decided.Digest}
+		if a := c.Decision.Answered; a != nil {
+			l.Answer = answerWords(a.Approved, a.By)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+func answerWords(approved bool, by string) string {
+	return map[bool]string{true: "approved by ", false: "denied by "}[approved] + cli.Printable(by)
+}
