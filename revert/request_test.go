@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,10 +18,7 @@ import (
 )
 
 // requestTable holds the requests of one node that asks itself.
-type requestTable struct {
-	mu   sync.Mutex // never held across a wait
-	rows []journal.Request
-}
+type requestTable struct{ rows []journal.Request }
 
 // requestJournal is a journal with requests, opened by one process.
 type requestJournal struct {

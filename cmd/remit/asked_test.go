@@ -3,8 +3,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/proof/pgtest"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
@@ -97,13 +101,17 @@ func (n *twoNodes) links() int {
 
 // report is a report without IDs, which differ in each run.
 func (n *twoNodes) report(out string) string {
-	var is map[string]any
+	var is struct {
+		Complete bool             `json:"complete"`
+		State    string           `json:"state"`
+		Items    []map[string]any `json:"items"`
+		Left     []any            `json:"not_reverted"`
+		Waits    any              `json:"waits"`
+	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.NoError(n.t, json.Unmarshal([]byte(lines[len(lines)-1]), &is), out)
-	delete(is, "txn")
-	delete(is, "revert_txn")
-	for _, item := range is["items"].([]any) {
-		delete(item.(map[string]any), "call")
+	for _, item := range is.Items {
+		delete(item, "call")
 	}
 	text, err := json.Marshal(is)
 	require.NoError(n.t, err)
@@ -180,3 +188,34 @@ func (n *twoNodes) reverted() bool {
 }
 
 var _ journal.Requests = (*postgres.Node)(nil)
+
+// interrupting cancels a command when it says that it waits.
+type interrupting struct {
+	strings.Builder
+	cancel func()
+}
+
+func (w *interrupting) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), "waiting for its report") {
+		w.cancel()
+	}
+	return w.Builder.Write(b)
+}
+
+// TestInterruptedWait: a person who interrupts the wait is told that the request
+// stays.
+func TestInterruptedWait(t *testing.T) {
+	n := newTwoNodes(t)
+	alive, err := postgres.OpenNode(t.Context(), n.url, filepath.Join(n.dir, "two.st")) // it does nothing
+	require.NoError(t, err)
+	defer func() { require.NoError(t, alive.Close()) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	said := &interrupting{cancel: cancel}
+	code := run(ctx, n.ask("revert"), cli.Env{
+		In: strings.NewReader(""), Out: io.Discard, Err: said, Getenv: func(string) string { return "" },
+		Host: host.Real(), Username: func() (string, error) { return "tester", nil }, Caller: personHere,
+	})
+	require.Equal(t, int(cli.ExitPending), code, said.String())
+	require.Contains(t, said.String(), "interrupted; the revert of "+n.txn+" still waits for node "+alive.NodeID())
+	n.mustRun(0, n.ask("revert", "--withdraw")...)
+}

@@ -13,6 +13,10 @@ import (
 // writeAsked writes the reverts and redos that nodes of a shared journal ask of
 // this one, and what this one asked of others. It returns their number.
 func writeAsked(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, asJSON bool) (int, error) {
+	here := ""
+	if requests, shared := j.(journal.Requests); shared {
+		here = requests.NodeID()
+	}
 	all, err := (&revert.Reverter{Journal: j, Host: a.Host}).AllAsked(ctx)
 	for _, q := range all {
 		q.Report = nil // remit revert shows it
@@ -20,7 +24,7 @@ func writeAsked(ctx context.Context, a *cli.App, p *state.Workspace, j journal.J
 			a.WriteJSON(q)
 			continue
 		}
-		writeRequest(a, p, q, j.(journal.Requests).NodeID() == q.Node)
+		writeRequest(a, p, q, here == q.Node)
 	}
 	return len(all), err
 }

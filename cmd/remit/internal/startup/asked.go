@@ -58,7 +58,7 @@ func (q Asked) log(ctx context.Context, last string) (problem string) {
 	to := slog.New(slog.NewTextHandler(q.App.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	done, err := q.Do(ctx)
 	for _, d := range done {
-		to.Warn("another node asked for a "+d.Verb(), "txn", d.Txn, "by", cli.Printable(d.By), "node", d.From, "result", cli.Printable(resultOf(d)))
+		to.Warn("another node asked for this", "do", d.Verb(), "txn", d.Txn, "by", cli.Printable(d.By), "node", d.From, "result", cli.Printable(resultOf(d)))
 	}
 	if err == nil || ctx.Err() != nil {
 		return ""
