@@ -23,6 +23,9 @@ func (p *Workspace) Folder() string {
 
 // Find sets the state folder and the location of the journal.
 func (p *Workspace) Find(a *cli.App) error {
+	if !p.found {
+		p.found, p.stateGiven = true, p.StateDir != ""
+	}
 	if err := p.findJournal(a.Getenv); err != nil {
 		return err
 	}

@@ -102,6 +102,46 @@ func (p *Workspace) openShared(ctx context.Context, opts ...postgres.Option) (jo
 	return n, nil
 }
 
+// readShared opens a journal in PostgreSQL for a command that reads it. A state
+// folder without an identity is no node, and does not become one: a person can
+// have mistyped it. Only a named root needs a node to work in.
+func (p *Workspace) readShared(ctx context.Context) (journal.Journal, error) {
+	switch {
+	case postgres.HasNode(p.StateDir) || len(p.Moved) > 0 && !p.stateGiven:
+		return p.openShared(ctx, postgres.Existing())
+	case p.stateGiven:
+		return nil, &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("there is no node in %q", p.StateDir),
+			Fix: "check --state: it is the folder that remit run was given; leave it out to read the journal from any folder",
+		}
+	}
+	return p.Look(ctx)
+}
+
+// Look opens a journal in PostgreSQL as the node of the state folder, or without
+// a node if the folder has no identity. It creates nothing.
+func (p *Workspace) Look(ctx context.Context) (journal.Journal, error) {
+	if postgres.HasNode(p.StateDir) {
+		return p.openShared(ctx, postgres.Existing())
+	}
+	j, err := postgres.Open(ctx, p.Journal, postgres.Existing())
+	if err != nil {
+		return nil, p.sharedProblem(err)
+	}
+	return j, nil
+}
+
+// PostgresOf returns the journal in PostgreSQL that a command opened.
+func PostgresOf(j journal.Journal) (*postgres.Journal, bool) {
+	switch j := j.(type) {
+	case *postgres.Node:
+		return j.Journal, true
+	case *postgres.Journal:
+		return j, true
+	}
+	return nil, false
+}
+
 // sharedProblem returns the problem of a journal that cannot be opened.
 func (p *Workspace) sharedProblem(err error) error {
 	e := &cli.Problem{
