@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/perm/rego"
 	"github.com/remit-dev/remit/revert"
@@ -20,9 +21,12 @@ import (
 func ProblemOf(err error, at *Workspace) *cli.Problem {
 	var known *cli.Problem
 	var policy *rego.LoadError
+	var node *agent.NodeError
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.As(err, &node):
+		return at.NodeProblem("the files are not on this node", node)
 	case errors.As(err, &policy):
 		return policyProblem(policy)
 	case errors.Is(err, revert.ErrBusy):

@@ -6,9 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/postgres"
 	"github.com/remit-dev/remit/revert/record"
@@ -131,6 +136,37 @@ func (p *Workspace) Look(ctx context.Context) (journal.Journal, error) {
 	return j, nil
 }
 
+// NodeOf returns the node whose files a session has, or "" if it is the node of
+// this command or the journal is on one machine.
+func (p *Workspace) NodeOf(ctx context.Context, j journal.Journal, session string) (string, error) {
+	if !p.IsShared() {
+		return "", nil
+	}
+	body, err := callview.SessionRecord(ctx, j, session)
+	if err != nil || body == nil {
+		return "", err
+	}
+	if n, ok := j.(Node); ok && n.NodeID() == body.State.Node {
+		return "", nil
+	}
+	return body.State.Node, nil
+}
+
+// HintOn returns a command that works on a node, "" for this one. The flags of
+// this command name nothing there.
+func (p *Workspace) HintOn(node string, args ...string) string {
+	if node == "" {
+		return p.Hint(args...)
+	}
+	return fmt.Sprintf("remit %s on node %s, which %s lists", strings.Join(args, " "), node, p.Hint("nodes"))
+}
+
+// NodeProblem returns the problem of a command that needs the files of another
+// node.
+func (p *Workspace) NodeProblem(what string, err *agent.NodeError) *cli.Problem {
+	return &cli.Problem{Code: cli.ExitUsage, What: what, Why: err.Error(), Fix: "run the command on that node, which " + p.Hint("nodes") + " lists"}
+}
+
 // PostgresOf returns the journal in PostgreSQL that a command opened.
 func PostgresOf(j journal.Journal) (*postgres.Journal, bool) {
 	switch j := j.(type) {
@@ -142,13 +178,25 @@ func PostgresOf(j journal.Journal) (*postgres.Journal, bool) {
 	return nil, false
 }
 
+// isUserError reports whether a server answered, and refused what the location
+// names: the database, the role, the password or its own version.
+func isUserError(err error) bool {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return slices.Contains([]string{"3D000", "28000", "28P01"}, refused.Code)
+	}
+	_, parse := errors.AsType[*pgconn.ParseConfigError](err)
+	return parse || strings.Contains(err.Error(), "or newer is needed")
+}
+
 // sharedProblem returns the problem of a journal that cannot be opened.
 func (p *Workspace) sharedProblem(err error) error {
 	e := &cli.Problem{
-		Code: cli.ExitInternal, What: fmt.Sprintf("the journal %s cannot be opened", p.Journal), Why: strings.TrimPrefix(cli.PlainError(err), "open journal in PostgreSQL: "),
+		Code: cli.ExitInternal, What: fmt.Sprintf("the journal %s cannot be opened", p.Journal), Why: strings.TrimPrefix(strings.Join(strings.Fields(cli.PlainError(err)), " "), "open journal in PostgreSQL: "),
 		Fix: "check the host, the database and the role of --journal or " + JournalVariable + ", and that the server runs; the password comes from the file that PGPASSFILE names",
 	}
 	switch {
+	case isUserError(err):
+		e.Code = cli.ExitUsage
 	case errors.Is(err, postgres.ErrPooler):
 		e.Code, e.Fix = cli.ExitUsage, "name the server itself with --journal, or let the pooler work in session mode"
 	case errors.Is(err, postgres.ErrNoJournal):
