@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
@@ -117,7 +114,7 @@ func (p *Workspace) readShared(ctx context.Context) (journal.Journal, error) {
 	case p.stateGiven:
 		return nil, &cli.Problem{
 			Code: cli.ExitUsage, What: fmt.Sprintf("there is no node in %q", p.StateDir),
-			Fix: "check --state: it is the folder that remit run was given; leave it out to read the journal from any folder",
+			Fix: "check --state: it names the folder of a run or a server; leave it out to read the journal from any folder",
 		}
 	}
 	return p.Look(ctx)
@@ -178,16 +175,6 @@ func PostgresOf(j journal.Journal) (*postgres.Journal, bool) {
 	return nil, false
 }
 
-// isUserError reports whether a server answered, and refused what the location
-// names: the database, the role, the password or its own version.
-func isUserError(err error) bool {
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return slices.Contains([]string{"3D000", "28000", "28P01"}, refused.Code)
-	}
-	_, parse := errors.AsType[*pgconn.ParseConfigError](err)
-	return parse || strings.Contains(err.Error(), "or newer is needed")
-}
-
 // sharedProblem returns the problem of a journal that cannot be opened.
 func (p *Workspace) sharedProblem(err error) error {
 	e := &cli.Problem{
@@ -195,7 +182,7 @@ func (p *Workspace) sharedProblem(err error) error {
 		Fix: "check the host, the database and the role of --journal or " + JournalVariable + ", and that the server runs; the password comes from the file that PGPASSFILE names",
 	}
 	switch {
-	case isUserError(err):
+	case postgres.IsRefused(err):
 		e.Code = cli.ExitUsage
 	case errors.Is(err, postgres.ErrPooler):
 		e.Code, e.Fix = cli.ExitUsage, "name the server itself with --journal, or let the pooler work in session mode"
