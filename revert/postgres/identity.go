@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -15,6 +16,10 @@ import (
 
 // identityFile is the file of a state folder that names its node.
 func identityFile(dir string) string { return filepath.Join(dir, "node.json") }
+
+// nodeIDForm matches the IDs that writeNodeID makes. Other text could act on a
+// terminal, or name something else.
+var nodeIDForm = regexp.MustCompile(`^n_[a-z2-7]{16}$`)
 
 // identify returns the identity of the node of a state folder. It creates what
 // is missing.
@@ -56,7 +61,7 @@ func nodeID(dir string) (string, error) {
 	var is struct {
 		ID string `json:"id"`
 	}
-	if err := json.Unmarshal(text, &is); err != nil || !strings.HasPrefix(is.ID, "n_") {
+	if err := json.Unmarshal(text, &is); err != nil || !nodeIDForm.MatchString(is.ID) {
 		return "", errors.New("node.json is damaged; restore it from a backup, or the files of this node cannot be reverted")
 	}
 	return is.ID, nil

@@ -170,7 +170,9 @@ func TestNodeNeedsAPrivateFolder(t *testing.T) {
 	_, err := postgres.OpenNode(t.Context(), url, dir, schema)
 	require.ErrorContains(t, err, "chmod 700")
 	require.NoError(t, os.Chmod(dir, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "node.json"), []byte("{"), 0o600))
-	_, err = postgres.OpenNode(t.Context(), url, dir, schema)
-	require.ErrorContains(t, err, "damaged")
+	for _, text := range []string{"{", `{"id":""}`, `{"id":"n_"}`, `{"id":"n_\u001b[2Jxxxxxxxxxxxx"}`, `{"id":"n_abcdefghijklmno1"}`, `{"id":"n_abcdefghijklmnop\n"}`} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "node.json"), []byte(text), 0o600))
+		_, err = postgres.OpenNode(t.Context(), url, dir, schema)
+		require.ErrorContains(t, err, "damaged", text)
+	}
 }

@@ -74,7 +74,7 @@ func checkCaller(a *cli.App, p *state.Workspace, s Settings, requests [][]json.R
 func approverProblem(p *state.Workspace, s Settings, why error) error {
 	there := "there: " + p.Hint("approval", "allow-unattended")
 	if s.node != "" {
-		there = "on node " + s.node + ", whose rules count: remit approval allow-unattended"
+		there = "on node " + s.node + ", whose rules count: " + (&state.Workspace{}).Hint("approval", "allow-unattended")
 	}
 	return &cli.Problem{
 		Code: cli.ExitDenied, What: "a person must approve, and an agent can be behind this command", Why: why.Error(),

@@ -8,6 +8,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 )
 
 // Lines of a difference that remit pending shows: in a list, and for one call.
@@ -26,6 +27,11 @@ func PendingCalls(ctx context.Context, a *cli.App, p *state.Workspace) (calls []
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
+	return PendingOn(ctx, j)
+}
+
+// PendingOn returns the pending calls of an open journal.
+func PendingOn(ctx context.Context, j journal.Journal) (calls []*revert.Call, err error) {
 	all, err := callview.FindPending(ctx, j)
 	for _, w := range all {
 		calls = append(calls, w.Call)

@@ -178,6 +178,10 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 		f.writeOther(ctx, a, rt, id)
 		return w, answerProblem(err, at, id)
 	}
+	node, err := at.NodeOf(ctx, rt.Journal(), w.Txn.Session)
+	if err != nil {
+		return w, err
+	}
 	said := map[bool]string{true: "approved", false: "denied"}[f.approves]
 	if f.JSON {
 		a.WriteJSON(answerOutput{id, said, who, f.why, grant})
@@ -191,7 +195,7 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 	case w.Txn.Prompt != nil && f.approves: // a new resident process finds it
 		_, _ = fmt.Fprintf(a.Out, "%s by %s; it runs when the agent repeats it\n", said, cli.Printable(who))
 	default:
-		_, _ = fmt.Fprintf(a.Out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, cli.Printable(who), at.Hint("resume", id))
+		_, _ = fmt.Fprintf(a.Out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, cli.Printable(who), at.HintOn(node, "resume", id))
 		_, _ = fmt.Fprintf(a.Out, "its transaction %s stays open; to end it too, add --at-end commit or --at-end revert\n", w.Txn.ID)
 	}
 	if grant != "" {

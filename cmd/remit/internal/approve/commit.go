@@ -38,6 +38,8 @@ type pendingCommitRecord struct {
 	Note      string             `json:"note,omitempty"`    // what diff lacks, and why
 	Question  string             `json:"question"`          // digest that an approval names
 	Approve   string             `json:"approve,omitempty"` // command that approves the commit
+
+	node string // the other node that ends it; empty: this one
 }
 
 // writeCommits writes commits that wait, after other output if after is set.
@@ -73,6 +75,9 @@ func commitRecordOf(ctx context.Context, a *cli.App, p *state.Workspace, rt *age
 	body := w.Decision.Decided
 	r := pendingCommitRecord{
 		Commit: w.Txn.ID, Session: w.Txn.Session, Principal: who.ID, Since: w.Decision.At, Expires: body.Expires, OwnerGone: !w.Alive, Question: body.Digest,
+	}
+	if r.node, err = p.NodeOf(ctx, rt.Journal(), w.Txn.Session); err != nil {
+		return r, err
 	}
 	var saw perm.TxnFacts
 	var d perm.DecisionRecord
@@ -119,7 +124,7 @@ func writeCommit(a *cli.App, at *state.Workspace, r pendingCommitRecord) {
 		}
 	}
 	row("since", fmt.Sprintf("%s (%s)", when(r.Since), a.Host.Now().Sub(r.Since).Round(time.Second)))
-	again := at.Hint("resume", r.Commit, "--at-end", "commit") + ", with the --policy, --database and --services that the run had"
+	again := at.HintOn(r.node, "resume", r.Commit, "--at-end", "commit") + ", with the --policy, --database and --services that the run had"
 	switch r.State {
 	case "waits":
 		row("until", when(r.Expires))
@@ -132,7 +137,7 @@ func writeCommit(a *cli.App, at *state.Workspace, r pendingCommitRecord) {
 	}
 	switch {
 	case r.OwnerGone && r.State == "denied":
-		row("process", "the one that made it has ended: "+at.Hint("revert", r.Commit)+" reverts it")
+		row("process", "the one that made it has ended: "+at.HintOn(r.node, "revert", r.Commit)+" reverts it")
 	case r.OwnerGone:
 		row("process", "the one that made it has ended: once the commit is answered, "+again+", ends it")
 	}
@@ -143,7 +148,7 @@ func writeCommit(a *cli.App, at *state.Workspace, r pendingCommitRecord) {
 	row("note", r.Note)
 	row("approve", r.Approve)
 	if r.State == "waits" {
-		row("refuse", at.Hint("deny", r.Commit)+map[bool]string{true: ", and then " + at.Hint("revert", r.Commit), false: ", which reverts it at its next commit"}[r.OwnerGone])
+		row("refuse", at.Hint("deny", r.Commit)+map[bool]string{true: ", and then " + at.HintOn(r.node, "revert", r.Commit), false: ", which reverts it at its next commit"}[r.OwnerGone])
 	}
 }
 
@@ -223,12 +228,16 @@ func recordCommitAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *a
 		a.WriteJSON(commitAnswerOutput{txn, said, who, f.why})
 		return alive, nil
 	}
+	node, err := at.NodeOf(ctx, rt.Journal(), t.Session)
+	if err != nil {
+		return alive, err
+	}
 	then := "its process ends it at its next commit"
 	switch {
 	case !alive && f.approves:
-		then = at.Hint("resume", txn, "--at-end", "commit") + " ends it, with the --policy, --database and --services that the run had"
+		then = at.HintOn(node, "resume", txn, "--at-end", "commit") + " ends it, with the --policy, --database and --services that the run had"
 	case !alive:
-		then = at.Hint("revert", txn) + " reverts it"
+		then = at.HintOn(node, "revert", txn) + " reverts it"
 	}
 	if f.resume && !alive {
 		then = "it ends now"

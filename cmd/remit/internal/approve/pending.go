@@ -156,14 +156,14 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 	case "waits":
 		row("until", when(r.Expires))
 	case "expired":
-		row("until", when(r.Expires)+": it is too late to answer; "+at.Hint("resume", r.Call)+" ends it as denied")
+		row("until", when(r.Expires)+": it is too late to answer; "+at.HintOn(r.node, "resume", r.Call)+" ends it as denied")
 	case "interrupted":
-		row("until", "its process died while the call ran, so it can no longer be answered;  "+at.Hint("recover")+" determines its outcome")
+		row("until", "its process died while the call ran, so it can no longer be answered;  "+at.HintOn(r.node, "recover")+" determines its outcome")
 	default:
 		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
 	}
 	if r.Process != "" && r.State != "interrupted" {
-		ended := ", which has ended: once the call is answered, " + at.Hint("resume", r.Call) + " lets it go on, with the --policy, --database and --services that the run had"
+		ended := ", which has ended: once the call is answered, " + at.HintOn(r.node, "resume", r.Call) + " lets it go on, with the --policy, --database and --services that the run had"
 		row("process", r.Process+map[bool]string{true: ended, false: ", which goes on with it"}[r.OwnerGone])
 	}
 	if r.Diff != "" {

@@ -42,6 +42,7 @@ type PendingRecord struct {
 	Approve   string            `json:"approve,omitempty"`  // command that approves the call
 
 	client string
+	node   string // the other node that continues the call; empty: this one
 }
 
 // recordOf returns the record of a pending call, with at most the given number
@@ -51,8 +52,14 @@ func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Jou
 	if err != nil {
 		return PendingRecord{}, err
 	}
+	node, err := p.NodeOf(ctx, j, w.Txn.Session)
+	if err != nil {
+		return PendingRecord{}, err
+	}
 	c := w.Call
 	r := PendingRecord{
+		node: node,
+
 		Call: c.Ref.Call, Txn: c.Ref.Txn, Session: c.Session, Principal: who.ID, Tool: c.Tool.Name, Input: callview.PendingInput(c, tools), Access: cli.Listed(c.Asked.Access),
 		Earlier: c.Asked.Earlier(), Reasons: []callview.Reason{}, Since: c.Began, Expires: c.Asked.Expires, OwnerGone: !w.Alive, client: render.Client(who.Client),
 	}

@@ -43,7 +43,7 @@ func SettleCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				asked, err := approval.PendingCalls(cmd.Context(), a, &p)
+				asked, err := approval.PendingOn(cmd.Context(), rt.Journal())
 				if err != nil {
 					return err
 				}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -26,10 +27,14 @@ func (f FolderFlag) String() string {
 // Type returns the type name for the help.
 func (FolderFlag) Type() string { return "string" }
 
-// Set sets the folder. It returns an error for the empty text.
+// Set sets the folder. It returns an error for the empty text, and for text that
+// is not UTF-8.
 func (f FolderFlag) Set(dir string) error {
 	if dir == "" {
 		return errors.New("the folder has no name; is a variable not set?")
+	}
+	if !utf8.ValidString(dir) {
+		return errors.New("the name is not valid UTF-8, and records cannot hold it; use a folder with another name")
 	}
 	*f.To = dir
 	return nil

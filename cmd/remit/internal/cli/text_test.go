@@ -24,3 +24,7 @@ func TestQuoted(t *testing.T) {
 		require.Equal(t, want, Quote(in))
 	}
 }
+
+func TestCount(t *testing.T) {
+	require.Equal(t, []string{"1 process", "2 processes", "0 calls"}, []string{Count(1, "process"), Count(2, "process"), Count(0, "call")})
+}

@@ -97,7 +97,11 @@ func stateCreation(there string) Finding {
 }
 
 func checkJournal(ctx context.Context, p *state.Workspace, tell func(Finding)) {
-	j, err := p.Open(ctx)
+	open := p.Open
+	if p.IsShared() {
+		open = p.Look
+	}
+	j, err := open(ctx)
 	if err != nil {
 		fix := "copy the folder before anything else opens it, then see what " + p.Hint("fsck") + " finds"
 		if p.IsShared() {

@@ -20,11 +20,11 @@ func fsckShared(ctx context.Context, a *cli.App, p *state.Workspace, o revert.Fs
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	n, ok := j.(*postgres.Node)
+	shared, ok := state.PostgresOf(j)
 	if !ok {
 		return errors.New("the journal cannot be checked")
 	}
-	report, err := postgres.Fsck(ctx, n.Journal, o)
+	report, err := postgres.Fsck(ctx, shared, o)
 	if err != nil && (report.Problems == 0 || !errors.Is(err, record.ErrDamaged)) {
 		return err // the check could not run
 	}

@@ -44,16 +44,20 @@ func listNodes(ctx context.Context, a *cli.App, p *state.Workspace, asJSON bool)
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	here, ok := j.(*postgres.Node)
+	all, ok := state.PostgresOf(j)
 	if !ok {
 		return errors.New("the journal has no nodes")
 	}
-	nodes, err := here.Nodes(ctx)
+	here := ""
+	if n, ok := j.(state.Node); ok {
+		here = n.NodeID()
+	}
+	nodes, err := all.Nodes(ctx)
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes {
-		is := nodeOutput{NodeInfo: n, Here: n.ID == here.NodeID()}
+		is := nodeOutput{NodeInfo: n, Here: n.ID == here}
 		if is.Here { // this command is no process that serves the node
 			is.Processes--
 		}
@@ -83,7 +87,7 @@ func writeNode(a *cli.App, n nodeOutput) {
 	if n.Here {
 		here = ", this one"
 	}
-	_, _ = fmt.Fprintf(a.Out, "%s on %s%s: %s\n", n.ID, cli.Printable(n.Host), here, life)
+	_, _ = fmt.Fprintf(a.Out, "%s on %s%s: %s\n", cli.Printable(n.ID), cli.Printable(n.Host), here, life)
 	_, _ = fmt.Fprintf(a.Out, "    state %s\n", cli.Printable(n.Dir))
 	for _, r := range n.Roots {
 		_, _ = fmt.Fprintf(a.Out, "    root %s: %s\n", cli.Printable(r.Name), cli.Printable(r.Path))

@@ -71,7 +71,11 @@ func writeReport(p cli.Style, w io.Writer, rep revert.Report, way revertOp, id s
 		_, _ = fmt.Fprintf(w, "%s%s: %s\n", what, render.State(p, rep.State, false), nothing)
 		return
 	}
-	_, _ = fmt.Fprintf(w, "%s%s: %d of %s %s\n", what, render.State(p, rep.State, false), clean, cli.Count(len(rep.Items), "change"), did)
+	is := render.State(p, rep.State, false)
+	if clean == 0 && rep.State == revert.TxnRevertedPartial { // nothing of it was
+		is = p.Bad("not reverted")
+	}
+	_, _ = fmt.Fprintf(w, "%s%s: %d of %s %s\n", what, is, clean, cli.Count(len(rep.Items), "change"), did)
 }
 
 // writeNextCommands writes the commands that revert the remaining resources, if there

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/canon"
@@ -23,6 +24,9 @@ func (p *Workspace) Folder() string {
 
 // Find sets the state folder and the location of the journal.
 func (p *Workspace) Find(a *cli.App) error {
+	if !p.found {
+		p.found, p.stateGiven = true, p.StateDir != ""
+	}
 	if err := p.FindJournal(a.Getenv); err != nil {
 		return err
 	}
@@ -60,6 +64,9 @@ func RealFolder(dir string) (string, error) {
 	}
 	if err != nil {
 		return "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the folder %q cannot be used", dir), Why: cli.PlainError(err), Fix: "name an existing folder"}
+	}
+	if !utf8.ValidString(abs) {
+		return "", &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("the folder %q cannot be used", dir), Why: fmt.Sprintf("its path %q is not valid UTF-8, and records cannot hold it", abs), Fix: "use a folder whose path is valid UTF-8"}
 	}
 	return abs, nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/revert/postgres"
 	"github.com/remit-dev/remit/revert/sqlite"
 )
 
@@ -37,7 +36,7 @@ func (p *Workspace) Read(ctx context.Context, a *cli.App) (journal.Journal, erro
 	}
 	switch {
 	case p.IsShared():
-		return p.openShared(ctx, postgres.Existing())
+		return p.readShared(ctx)
 	case sqlite.Exists(p.StateDir):
 		j, err := p.Open(ctx)
 		if err != nil || !named || p.Dir == "" || NamesWorkspace(p.Moved) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/internal/canon"
@@ -81,6 +82,12 @@ func (p *Workspace) CheckTxn(ctx context.Context, a *cli.App, j journal.Journal,
 	body, err := SessionOfID(ctx, j, id)
 	if err != nil || body == nil {
 		return err
+	}
+	if n, ok := j.(Node); ok && n.NodeID() != body.State.Node && !NamesWorkspace(p.Moved) {
+		if verb == "revert" || verb == "redo" { // these report it with what they did not do
+			return nil
+		}
+		return p.NodeProblem(id+" belongs to another node", &agent.NodeError{Node: body.State.Node, Roots: body.Roots})
 	}
 	if err := p.knownRoots(body); err != nil || p.Dir == "" || NamesWorkspace(p.Moved) {
 		return err

@@ -26,7 +26,7 @@ func ProblemOf(err error, at *Workspace) *cli.Problem {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &node):
-		return &cli.Problem{Code: cli.ExitUsage, What: "nothing was done", Why: node.Error(), Fix: "run the command on that node, which " + at.Hint("nodes") + " lists"}
+		return at.NodeProblem("the files are not on this node", node)
 	case errors.As(err, &policy):
 		return policyProblem(policy)
 	case errors.Is(err, revert.ErrBusy):

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/callview"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/postgres"
 	"github.com/remit-dev/remit/revert/record"
@@ -96,13 +98,86 @@ func (p *Workspace) openShared(ctx context.Context, opts ...postgres.Option) (jo
 	return n, nil
 }
 
+// readShared opens a journal in PostgreSQL for a command that reads it. A state
+// folder without an identity is no node, and does not become one: a person can
+// have mistyped it. Only a named root needs a node to work in.
+func (p *Workspace) readShared(ctx context.Context) (journal.Journal, error) {
+	switch {
+	case postgres.HasNode(p.StateDir) || len(p.Moved) > 0 && !p.stateGiven:
+		return p.openShared(ctx, postgres.Existing())
+	case p.stateGiven:
+		return nil, &cli.Problem{
+			Code: cli.ExitUsage, What: fmt.Sprintf("there is no node in %q", p.StateDir),
+			Fix: "check --state: it names the folder of a run or a server; leave it out to read the journal from any folder",
+		}
+	}
+	return p.Look(ctx)
+}
+
+// Look opens a journal in PostgreSQL as the node of the state folder, or without
+// a node if the folder has no identity. It creates nothing.
+func (p *Workspace) Look(ctx context.Context) (journal.Journal, error) {
+	if postgres.HasNode(p.StateDir) {
+		return p.openShared(ctx, postgres.Existing())
+	}
+	j, err := postgres.Open(ctx, p.Journal, postgres.Existing())
+	if err != nil {
+		return nil, p.sharedProblem(err)
+	}
+	return j, nil
+}
+
+// NodeOf returns the node whose files a session has, or "" if it is the node of
+// this command or the journal is on one machine.
+func (p *Workspace) NodeOf(ctx context.Context, j journal.Journal, session string) (string, error) {
+	if !p.IsShared() {
+		return "", nil
+	}
+	body, err := callview.SessionRecord(ctx, j, session)
+	if err != nil || body == nil {
+		return "", err
+	}
+	if n, ok := j.(Node); ok && n.NodeID() == body.State.Node {
+		return "", nil
+	}
+	return body.State.Node, nil
+}
+
+// HintOn returns a command that works on a node, "" for this one. The flags of
+// this command name nothing there.
+func (p *Workspace) HintOn(node string, args ...string) string {
+	if node == "" {
+		return p.Hint(args...)
+	}
+	return fmt.Sprintf("remit %s on node %s, which %s lists", strings.Join(args, " "), node, p.Hint("nodes"))
+}
+
+// NodeProblem returns the problem of a command that needs the files of another
+// node.
+func (p *Workspace) NodeProblem(what string, err *agent.NodeError) *cli.Problem {
+	return &cli.Problem{Code: cli.ExitUsage, What: what, Why: err.Error(), Fix: "run the command on that node, which " + p.Hint("nodes") + " lists"}
+}
+
+// PostgresOf returns the journal in PostgreSQL that a command opened.
+func PostgresOf(j journal.Journal) (*postgres.Journal, bool) {
+	switch j := j.(type) {
+	case *postgres.Node:
+		return j.Journal, true
+	case *postgres.Journal:
+		return j, true
+	}
+	return nil, false
+}
+
 // sharedProblem returns the problem of a journal that cannot be opened.
 func (p *Workspace) sharedProblem(err error) error {
 	e := &cli.Problem{
-		Code: cli.ExitInternal, What: fmt.Sprintf("the journal %s cannot be opened", p.Journal), Why: strings.TrimPrefix(cli.PlainError(err), "open journal in PostgreSQL: "),
+		Code: cli.ExitInternal, What: fmt.Sprintf("the journal %s cannot be opened", p.Journal), Why: strings.TrimPrefix(strings.Join(strings.Fields(cli.PlainError(err)), " "), "open journal in PostgreSQL: "),
 		Fix: "check the host, the database and the role of --journal or " + JournalVariable + ", and that the server runs; the password comes from the file that PGPASSFILE names",
 	}
 	switch {
+	case postgres.IsRefused(err):
+		e.Code = cli.ExitUsage
 	case errors.Is(err, postgres.ErrPooler):
 		e.Code, e.Fix = cli.ExitUsage, "name the server itself with --journal, or let the pooler work in session mode"
 	case errors.Is(err, postgres.ErrNoJournal):

@@ -12,6 +12,8 @@ type Workspace struct {
 	Dir, StateDir  string
 	Journal        string   // location of a journal in PostgreSQL; empty: the journal is in the state folder
 	journalGiven   bool     // a flag names it, not the environment
+	stateGiven     bool     // a flag names the state folder
+	found          bool     // Find ran
 	Moved          []string // current folders of roots, as NAME=DIR
 	databases      []string // NAME=LOCATION
 	Services       Services
