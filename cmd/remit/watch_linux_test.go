@@ -180,6 +180,39 @@ func TestWatchApproves(t *testing.T) {
 	require.NoFileExists(t, p.path("a.txt"))
 }
 
+// TestWatchAnswersWhatItShowed: an answer counts for the request on the screen, and for no later one. A commit is answered like a call.
+func TestWatchAnswersWhatItShowed(t *testing.T) {
+	p := newWatchPlace(t, 80, 24)
+	require.NoError(t, os.WriteFile(p.policy, []byte("package remit\nallow contains \"all\" if true\nask_commit contains \"look\" if input.txn.totals.effects > 0\n"), 0o600))
+	said := p.calls(write("a.txt", "one\n"))
+	txn := regexp.MustCompile(`t_[0-9a-z]{12}`).FindString(said)
+	p.start()
+	p.screen.until("> … commit         of " + txn)
+	p.screen.press("a")
+	require.Contains(t, p.screen.until("Approve it?"), "+one")
+	// Meanwhile it is denied elsewhere.
+	code, out := newPersonShell(t, commandFolder(t)).types("really deny " + txn + p.flags())
+	require.Zero(t, code, out)
+	p.screen.press("y")
+	p.screen.until("the answer was not taken")
+	p.screen.press("Escape")
+	p.screen.until("denied by")
+
+	said = p.calls(write("b.txt", "two\n"))
+	other := regexp.MustCompile(`t_[0-9a-z]{12}`).FindString(said)
+	p.screen.until("of " + other)
+	p.screen.press("Down")
+	p.screen.until("> … commit         of " + other)
+	p.screen.press("a")
+	require.Contains(t, p.screen.until("Approve it?"), "+two")
+	p.screen.press("y")
+	p.screen.until("the commit was approved by ")
+	code, out = p.agent.types("really resume " + other + " --at-end commit --policy " + p.policy + p.flags())
+	require.Zero(t, code, out)
+	p.screen.press("Escape")
+	p.screen.gone("of " + other)
+}
+
 // waits returns the call that was asked for.
 func (p watchPlace) waits() (id string) {
 	p.t.Helper()

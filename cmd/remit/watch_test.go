@@ -20,6 +20,7 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/ctxperm"
 	"github.com/remit-dev/remit/internal/callview"
+	"github.com/remit-dev/remit/internal/proof/pgtest"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
@@ -203,6 +204,8 @@ func (c *countingJournal) Entries(ctx context.Context, q journal.Query) iter.Seq
 	}
 }
 
+func plainLine(c *revert.Call) callview.Line { return callview.LineOf(c, nil) }
+
 // TestFeedReadsLittle: the first page costs its calls, and a step costs what is new, also inside a large transaction.
 func TestFeedReadsLittle(t *testing.T) {
 	w := newWatching(t)
@@ -218,7 +221,7 @@ func TestFeedReadsLittle(t *testing.T) {
 		ids = append(ids, read())
 	}
 	j := &countingJournal{Journal: w.rt.Journal()}
-	f, err := callview.NewFeed(t.Context(), j, func(string) []string { return nil })
+	f, err := callview.NewFeed(t.Context(), j, plainLine)
 	require.NoError(t, err)
 	s, err := f.Last(t.Context(), 50)
 	require.NoError(t, err)
@@ -261,7 +264,7 @@ func TestFeedOutcomes(t *testing.T) {
 	ctx := t.Context()
 	slow, enter, leave := slowTool(t)
 	w := newWatching(t, append(toolsForTests(), slow)...)
-	f, err := callview.NewFeed(ctx, w.rt.Journal(), func(string) []string { return nil })
+	f, err := callview.NewFeed(ctx, w.rt.Journal(), plainLine)
 	require.NoError(t, err)
 	step := func() (said []string) {
 		s, err := f.Next(ctx)
@@ -287,7 +290,7 @@ func TestFeedOutcomes(t *testing.T) {
 	require.Len(t, f.Running(), 1)
 	require.Equal(t, "slow", f.Running()[0].Tool)
 	seen := &countingJournal{Journal: w.rt.Journal()}
-	again, err := callview.NewFeed(ctx, seen, func(string) []string { return nil })
+	again, err := callview.NewFeed(ctx, seen, plainLine)
 	require.NoError(t, err)
 	require.Empty(t, again.Running())
 	require.NoError(t, again.FindRunning(ctx))
@@ -342,4 +345,33 @@ func TestWatchHidesArguments(t *testing.T) {
 		stop()
 		<-ended
 	}
+}
+
+// TestWatchShared follows a journal in PostgreSQL.
+func TestWatchShared(t *testing.T) {
+	location, _ := pgtest.Database(t)
+	workspace, state := testPlace(t)
+	at := []string{"--workspace", workspace, "--state", state, "--journal", location}
+	script := filepath.Join(t.TempDir(), "s.jsonl")
+	runs := func(content string) {
+		require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"a.txt","content":"`+content+`"}}`+"\n"), 0o600))
+		require.Zero(t, run(t.Context(), append([]string{"run", script}, at...), jsonEnv(io.Discard)))
+	}
+	runs("one")
+	ctx, stop := context.WithCancel(t.Context())
+	out, to := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"watch", "--json"}, at...), jsonEnv(to))
+		_ = to.Close()
+	}()
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), `"kind":"create"`)
+	runs("two")
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), `"kind":"write"`)
+	stop()
+	require.False(t, lines.Scan())
+	require.Zero(t, <-ended)
 }

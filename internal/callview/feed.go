@@ -32,11 +32,11 @@ func NewestPosition(ctx context.Context, j journal.Journal) (pos int64, err erro
 // Feed follows the calls of a journal. It keeps the calls in flight, and no
 // others. It is not safe for concurrent use.
 type Feed struct {
-	journal   journal.Journal
-	sensitive func(tool string) []string
-	pos       int64
-	running   map[string]*RunningCall
-	waits     map[string]bool // calls that wait, and transactions that do or have such a call
+	journal journal.Journal
+	line    func(*revert.Call) Line
+	pos     int64
+	running map[string]*RunningCall
+	waits   map[string]bool // calls that wait, and transactions that do or have such a call
 }
 
 // EndedCall is a call that ended, or whose outcome changed.
@@ -62,11 +62,11 @@ type Step struct {
 	Damage   error       // of a record that cannot be read; the others are in the step
 }
 
-// NewFeed returns a feed of what comes after the newest record. Sensitive
-// returns the names of a tool's sensitive arguments.
-func NewFeed(ctx context.Context, j journal.Journal, sensitive func(tool string) []string) (*Feed, error) {
+// NewFeed returns a feed of what comes after the newest record. Line returns
+// what is shown of a call, such as LineOf with its sensitive arguments.
+func NewFeed(ctx context.Context, j journal.Journal, line func(*revert.Call) Line) (*Feed, error) {
 	pos, err := NewestPosition(ctx, j)
-	return &Feed{journal: j, sensitive: sensitive, pos: pos, running: map[string]*RunningCall{}, waits: map[string]bool{}}, err
+	return &Feed{journal: j, line: line, pos: pos, running: map[string]*RunningCall{}, waits: map[string]bool{}}, err
 }
 
 func isEnd(k record.Kind) bool {
@@ -110,8 +110,6 @@ func (f *Feed) FindRunning(ctx context.Context) error {
 		}
 	})
 }
-
-func (f *Feed) line(c *revert.Call) Line { return LineOf(c, f.sensitive(c.Tool.Name)) }
 
 // Next returns what was appended since the previous step.
 func (f *Feed) Next(ctx context.Context) (s Step, err error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/callview"
+	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
-	"github.com/remit-dev/remit/tool"
 )
 
 // refreshSteps is the number of steps after which what no record tells is looked
@@ -38,16 +38,7 @@ type waitLine struct {
 // ends or each returns an error.
 func (w *watcher) follow(ctx context.Context, newest int, each func(news) error) error {
 	j := w.rt.Journal()
-	tools, err := tool.NewRegistry(state.RecordedTools(w.app)...)
-	if err != nil {
-		return err
-	}
-	feed, err := callview.NewFeed(ctx, j, func(name string) []string {
-		if t, known := tools.Get(name); known {
-			return t.Spec().Hints.Sensitive
-		}
-		return nil
-	})
+	feed, err := callview.NewFeed(ctx, j, w.lineOf)
 	if err != nil {
 		return err
 	}
@@ -74,6 +65,18 @@ func (w *watcher) follow(ctx context.Context, newest int, each func(news) error)
 			return nil
 		}
 	}
+}
+
+// lineOf returns what is shown of a call. It shows no arguments of an unknown
+// tool, which may declare sensitive ones.
+func (w *watcher) lineOf(c *revert.Call) callview.Line {
+	t, known := w.rt.Tools().Get(c.Tool.Name)
+	if !known {
+		l := callview.LineOf(c, nil)
+		l.Args = ""
+		return l
+	}
+	return callview.LineOf(c, t.Spec().Hints.Sensitive)
 }
 
 // stopped returns no error if the context is the reason of it.
@@ -118,10 +121,6 @@ func (w *watcher) step(ctx context.Context, j journal.Journal, feed *callview.Fe
 }
 
 func (w *watcher) waitLines(ctx context.Context, j journal.Journal, all callview.Waiting) (lines []waitLine) {
-	tools, err := tool.NewRegistry(state.RecordedTools(w.app)...)
-	if err != nil {
-		return nil
-	}
 	who := func(session string) string {
 		p, err := state.PrincipalOf(ctx, j, session)
 		if err != nil {
@@ -131,7 +130,7 @@ func (w *watcher) waitLines(ctx context.Context, j journal.Journal, all callview
 	}
 	for _, c := range all.Calls {
 		l := waitLine{
-			ID: c.Call.Ref.Call, Txn: c.Txn.ID, Tool: c.Call.Tool.Name, Args: callview.Arguments(callview.PendingInput(c.Call, tools), nil),
+			ID: c.Call.Ref.Call, Txn: c.Txn.ID, Tool: c.Call.Tool.Name, Args: callview.Arguments(callview.PendingInput(c.Call, w.rt.Tools()), nil),
 			Who: who(c.Txn.Session), Since: c.Call.Began, Digest: c.Call.Asked.Digest,
 		}
 		if a := c.Call.Answered; a != nil && a.Digest == c.Call.Asked.Digest {

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -118,13 +119,14 @@ func (m *model) plan(note string) result {
 	return r
 }
 
-// revert does what the plan says, if it still is the plan.
+// revert does what the plan says, if it still is the plan. A person who quits
+// does not interrupt it.
 func (m *model) revert(plan Plan) tea.Cmd {
 	return m.start("reverting", func() result {
 		changed := false
 		r := result{pane: pane{title: "undone"}}
 		r.pane.text, r.err = m.capture(func(a *cli.App) (err error) {
-			changed, err = plan.Apply(m.ctx, a)
+			changed, err = plan.Apply(context.WithoutCancel(m.ctx), a)
 			return err
 		})
 		if changed {
@@ -137,7 +139,7 @@ func (m *model) revert(plan Plan) tea.Cmd {
 // endPrompt ends the prompts that a coding agent works on, and plans again.
 func (m *model) endPrompt() tea.Cmd {
 	return m.start("ending the prompt", func() result {
-		_, err := m.capture(func(a *cli.App) error { return m.verbs.EndPrompts(m.ctx, a, &m.Workspace, m.rt) })
+		_, err := m.capture(func(a *cli.App) error { return m.verbs.EndPrompts(context.WithoutCancel(m.ctx), a, &m.Workspace, m.rt) })
 		if err != nil {
 			return result{pane{title: "undo"}, err}
 		}
@@ -151,7 +153,7 @@ func (m *model) give(p *pane, r Reply) tea.Cmd {
 	r.ID, r.Request = p.id, p.request.Digest
 	verb := func() result {
 		done := result{pane: pane{title: map[bool]string{true: "approved", false: "denied"}[r.Approves]}}
-		done.pane.text, done.err = m.capture(func(a *cli.App) error { return m.verbs.Give(m.ctx, a, &m.Workspace, m.rt, r) })
+		done.pane.text, done.err = m.capture(func(a *cli.App) error { return m.verbs.Give(context.WithoutCancel(m.ctx), a, &m.Workspace, m.rt, r) })
 		if done.err != nil {
 			done.pane.title = "not answered"
 		}

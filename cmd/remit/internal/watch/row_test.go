@@ -117,6 +117,10 @@ func TestSelection(t *testing.T) {
 	require.Equal(t, "b", on())
 	m.move("up")
 	require.Equal(t, "c", on())
+	m.move("home")
+	require.Equal(t, "e", on())
+	add("f")
+	require.Equal(t, "f", on())
 	m.ended = nil
 	require.Empty(t, on())
 }

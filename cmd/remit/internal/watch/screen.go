@@ -43,6 +43,7 @@ func (w *watcher) draw(ctx context.Context, in, out *os.File) error {
 	}()
 	_, err := p.Run()
 	stop()
+	w.close()
 	failed := <-ended
 	if errors.Is(failed, context.Canceled) {
 		failed = nil
@@ -172,16 +173,9 @@ func (m *model) reread(txns []string) tea.Cmd {
 				continue // the list stays as it is; the details tell of the damage
 			}
 			for _, c := range t.Calls {
-				lines[c.Ref.Call] = callview.LineOf(c, m.sensitive(c.Tool.Name))
+				lines[c.Ref.Call] = m.lineOf(c)
 			}
 		}
 		return lines
 	}
-}
-
-func (m *model) sensitive(name string) []string {
-	if t, known := m.rt.Tools().Get(name); known {
-		return t.Spec().Hints.Sensitive
-	}
-	return nil
 }

@@ -63,7 +63,8 @@ type watcher struct {
 	lines  bool
 	json   bool
 
-	mu sync.Mutex // held while a verb runs: verbs share the flags
+	mu     sync.Mutex // held while a verb runs: verbs share the flags
+	closed bool       // no verb begins any more; under mu
 }
 
 // Command returns remit watch.
@@ -77,8 +78,8 @@ func Command(a *cli.App, verbs Verbs) *cobra.Command {
 			"you press q.\n\n" +
 			"If the input or the output is no terminal, with --lines and with --json, the command writes lines until you interrupt it:\n" +
 			"the newest calls that ended, then each call when it ends or waits.",
-		Example: "  remit watch                      watch the workspace of this folder\n" +
-			"  remit watch --lines -n 5 | tee log   the last 5 calls, then each new one, as lines",
+		Example: "  remit watch                watch the workspace of this folder\n" +
+			"  remit watch --lines -n 5   write the last 5 calls, then each new one",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if w.newest < 0 {
@@ -123,10 +124,21 @@ func (w *watcher) terminal() (in, out *os.File, ok bool) {
 	return in, out, reads && writes && cli.IsTerminal(in) && cli.IsTerminal(out)
 }
 
+// close waits for the verb that runs, such as a revert: it must not lose the
+// journal.
+func (w *watcher) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+}
+
 // capture runs a verb, and returns what it wrote. One verb runs at a time.
 func (w *watcher) capture(verb func(a *cli.App) error) (text string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closed {
+		return "", context.Canceled
+	}
 	var out bytes.Buffer
 	a := *w.app
 	a.Out = &out
