@@ -15,7 +15,7 @@ import (
 
 // What a reader can hold: of a package's names, of a file, of a function.
 const (
-	maxNames    = 68
+	maxNames    = 69
 	medianLines = 150
 	p90Lines    = 400
 	p90Function = 40
@@ -118,7 +118,7 @@ func lengths(what string, sizes []int, median, p90 int) (broken []string) {
 // TestSizeRules shows what breaks them.
 func TestSizeRules(t *testing.T) {
 	require.Empty(t, overfullPackages(map[string]int{"tool": maxNames}))
-	require.Equal(t, []string{"tool exports 69 names, more than 68"}, overfullPackages(map[string]int{"tool": 69}))
+	require.Equal(t, []string{"tool exports 70 names, more than 69"}, overfullPackages(map[string]int{"tool": 70}))
 	many := slices.Repeat([]int{100}, 80)
 	require.Empty(t, lengths("a file", append(many, slices.Repeat([]int{500}, 8)...), 150, 400))
 	require.Equal(t, []string{"one file in ten has more than 500 lines, wanted are 400"}, lengths("a file", append(many, slices.Repeat([]int{500}, 9)...), 150, 400))
