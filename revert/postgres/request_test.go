@@ -257,7 +257,7 @@ func TestRequestsOfEarlierSchema(t *testing.T) {
 	text, err := os.ReadFile("migrations/0003_requests.sql")
 	require.NoError(t, err)
 	require.Contains(t, string(text), "CREATE TABLE requests")
-	pgtest.Exec(t, url, fmt.Sprintf("DROP TABLE %[1]s.requests; DELETE FROM %[1]s.schema_version WHERE version = 3; GRANT USAGE ON SCHEMA %[1]s TO agent; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s TO agent", schema))
+	pgtest.Exec(t, url, fmt.Sprintf("DROP TABLE %[1]s.requests; ALTER TABLE %[1]s.nodes DROP COLUMN approval; DELETE FROM %[1]s.schema_version WHERE version >= 3; GRANT USAGE ON SCHEMA %[1]s TO agent; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s TO agent", schema))
 	two := openNode(t, url, filepath.Join(t.TempDir(), "two"), postgres.Schema(schema))
 	one := openNode(t, bytesReplace(url, "postgres@", "agent@"), filepath.Join(t.TempDir(), "one"), postgres.Schema(schema))
 	r, err := one.Ask(t.Context(), journal.Request{Node: two.NodeID(), Txn: "t", Body: []byte("{}")})
