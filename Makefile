@@ -92,6 +92,7 @@ postgres: ## Start the distribution's PostgreSQL in the folder POSTGRES, to try 
 # without the detector anyway, and it finds nothing in commands that run in sequence. Both wait for their child processes
 # for much of their time, so they run beside each other.
 # At its end each test binary waits for late reports of the detector: one second by default, and a twentieth of it here.
+# One package more than processors runs at a time with the detector: the longest ones wait for processes and servers for a minute.
 # A higher GOGC saves up to a fifth of the time under the detector. vet runs once.
 # .ci/postgres installs PostgreSQL if it is missing, for root; otherwise its tests are skipped with a message. So does .ci/chromium.
 # The last lines repeat which tests failed, and which ran when a package reached TIMEOUT: its stack traces are thousands of lines,
@@ -108,13 +109,13 @@ tests:
 	@unset MAKEFLAGS MFLAGS MAKELEVEL; export GOFLAGS="$$GOFLAGS -gcflags=all=-dwarf=false"; IFS=' '; alone=$$(printf '=-race=false\t-dwarf=false'); \
 	race="-race -gcflags=all=-dwarf=false -gcflags=modernc.org/...$$alone -gcflags=github.com/open-policy-agent/opa/v1/ast/...$$alone"; why=$$($(GO) build -race -o /dev/null runtime/cgo 2>&1) || { race=; \
 	  echo "make test: WITHOUT the race detector, which cannot run here: $$why"; }; \
-	status=0; \
+	status=0; more=$$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)); \
 	[ -z "$$race" ] || export GOGC=400 GORACE=atexit_sleep_ms=50; \
 	for mod in $(MODULES); do \
 	  [ -n "$$(find "$$mod" -name '*_test.go' | head -n 1)" ] || continue; \
 	  with=; cgo=0; [ "$$mod" != . ] || [ -z "$$race" ] || with=$$race cgo=1; \
 	  test="test -vet=off -timeout $(TIMEOUT)"; set -- "$$test ./..."; \
-	  [ "$$mod" != . ] || set -- "$$test $$with -skip $(PLAIN) $(OTHERS)"; \
+	  [ "$$mod" != . ] || set -- "$$test -p $$more $$with -skip $(PLAIN) $(OTHERS)"; \
 	  for cmd in "vet ./..." "$$@"; do \
 	    case $$cmd in vet*) use=0 ;; *) use=$$cgo ;; esac; \
 	    echo "in $$mod: $(GO) $$cmd"; (cd "$$mod" && CGO_ENABLED=$$use $(GO) $$cmd) || status=1; \
