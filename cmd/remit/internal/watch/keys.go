@@ -18,7 +18,7 @@ const helpText = `On the list
 On a text
   up, down, space    scroll; also page up, page down, home and end
   a, d               approve or deny what it shows
-  y, n               answer the question below; nothing is done before y
+  y, n               answer the question, which comes when no key is pressed
   esc                go back to the list
 
 Everywhere
@@ -100,20 +100,24 @@ func (m *model) paneKey(name string) tea.Cmd {
 		}
 	case "?":
 		m.pane = &pane{title: "keys", text: helpText}
+	case "n":
+		if p.soon != asksNothing {
+			_, _ = m.answerKey(p, name)
+		}
 	case "a":
-		p.ask(asksApprove)
+		p.choose(asksApprove)
 	case "d":
-		p.ask(asksDeny)
+		p.choose(asksDeny)
 	default:
 		m.scroll(name)
 	}
 	return nil
 }
 
-// ask asks a question about what waits.
-func (p *pane) ask(q question) {
+// choose selects the question about what waits.
+func (p *pane) choose(q question) {
 	if p.request.Waits && p.asks == asksNothing {
-		p.asks = q
+		p.soon = q
 	}
 }
 
@@ -122,7 +126,7 @@ func (p *pane) ask(q question) {
 func (m *model) answerKey(p *pane, name string) (cmd tea.Cmd, taken bool) {
 	switch asks := p.asks; {
 	case name == "n" || name == "esc":
-		p.asks = asksNothing
+		p.asks, p.soon = asksNothing, asksNothing
 		if p.id == "" {
 			m.pane = nil
 		}

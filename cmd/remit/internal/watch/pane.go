@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -30,7 +31,8 @@ type pane struct {
 	id    string // of what waits
 	top   int    // first visible line
 	asks  question
-	why   string // typed reason of a denial
+	soon  question // what it asks once no key comes for a while
+	why   string   // typed reason of a denial
 
 	request Request
 	plan    Plan
@@ -59,7 +61,32 @@ func (m *model) take(r result) tea.Cmd {
 		r.pane.asks = asksNothing
 	}
 	m.pane = &r.pane
-	return nil
+	return m.askSoon(r.pane.asks)
+}
+
+// quietTime is how long no key may come before a question is asked. Whoever
+// types ahead, holds a key or pastes a text answers nothing.
+const quietTime = 500 * time.Millisecond
+
+// quiet says that no key came since.
+type quiet int
+
+// askSoon asks a question about the text of the pane after the quiet time.
+func (m *model) askSoon(q question) tea.Cmd {
+	if m.pane == nil || q == asksNothing {
+		return nil
+	}
+	m.pane.soon, m.pane.asks = q, asksNothing
+	m.keys++
+	n := m.keys
+	return tea.Tick(quietTime, func(time.Time) tea.Msg { return quiet(n) })
+}
+
+// ask asks what the pane has to ask, if no key came meanwhile.
+func (m *model) ask(n quiet) {
+	if p := m.pane; p != nil && int(n) == m.keys && p.soon != asksNothing {
+		p.asks, p.soon = p.soon, asksNothing
+	}
 }
 
 // problem returns the text of an error as the command writes it.

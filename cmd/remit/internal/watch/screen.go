@@ -71,6 +71,7 @@ type model struct {
 	at     int    // its place when it was last there
 	top    int    // first visible line of the list
 	pane   *pane
+	keys   int    // how often a question was put off
 	busy   string // the verb that runs; empty: none
 }
 
@@ -118,8 +119,15 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case result:
 		return m, m.take(msg)
+	case quiet:
+		m.ask(msg)
 	case tea.KeyPressMsg:
-		return m, m.key(msg)
+		was := m.pane
+		cmd := m.key(msg)
+		if was != nil && m.pane == was && was.soon != asksNothing {
+			cmd = tea.Batch(cmd, m.askSoon(was.soon))
+		}
+		return m, cmd
 	}
 	return m, nil
 }
