@@ -243,18 +243,22 @@ func openRequest(s journal.Request) (Request, error) {
 	return q, nil
 }
 
-// fit returns the answer in at most a number of bytes. It leaves out the texts
-// of conflicts first, then clean items, then others.
+// fit returns the answer in at most a number of bytes. It has no texts of
+// conflicts: these are lines of files of this node, which need not be on the
+// journal. It leaves out clean items first, then others.
 func (q Request) fit(most int) ([]byte, error) {
 	a := requestAnswer{q.Report, q.Omitted, clip(q.Why, most/4), q.ForceHelps}
-	text, err := json.Marshal(a)
-	if err != nil || len(text) <= most || a.Report == nil {
-		return text, err
+	if a.Report == nil {
+		return json.Marshal(a)
 	}
 	short := *a.Report
 	a.Report, short.Items = &short, slices.Clone(short.Items)
 	for i := range short.Items {
 		short.Items[i].Overlaps = nil
+	}
+	text, err := json.Marshal(a)
+	if err != nil || len(text) <= most {
+		return text, err
 	}
 	slices.SortStableFunc(short.Items, func(x, y ResourceResult) int {
 		return cmp.Compare(cleanRank(x), cleanRank(y))

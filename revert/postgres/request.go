@@ -248,7 +248,7 @@ func (n *Node) Withdraw(ctx context.Context, id int64) error {
 // MarkRead says that a person has read the answer; see journal.Requests.
 func (n *Node) MarkRead(ctx context.Context, id int64) error {
 	return n.again(ctx, func() error {
-		_, err := n.pool.Exec(ctx, "UPDATE requests SET read = true WHERE id = $1 AND ended IS NOT NULL", id)
+		_, err := n.pool.Exec(ctx, "UPDATE requests SET read = true, answer = NULL WHERE id = $1 AND ended IS NOT NULL", id)
 		return err
 	})
 }

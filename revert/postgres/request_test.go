@@ -100,6 +100,9 @@ func TestRequestIsAnswered(t *testing.T) {
 	require.Equal(t, r.ID, same.ID)
 	require.NoError(t, k.one.MarkRead(t.Context(), r.ID))
 	require.Empty(t, listed(t, k.one))
+	old, err := k.one.Request(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.Empty(t, old.Answer, "what was read is not kept")
 	require.NotEqual(t, r.ID, k.ask(t, "{}").ID)
 }
 

@@ -32,9 +32,9 @@ func writeAsked(ctx context.Context, a *cli.App, p *state.Workspace, j journal.J
 // writeRequest writes one request; here says that this node carries it out.
 func writeRequest(a *cli.App, p *state.Workspace, q revert.Request, here bool) {
 	s := a.Style()
-	who, what := "asked of node "+q.Node, q.Verb()+" of "+cli.Printable(q.Target)
+	who, what := "asked of node "+cli.Printable(q.Node), q.Verb()+" of "+cli.Printable(q.Target)
 	if here {
-		who = "asked on node " + q.From
+		who = "asked on node " + cli.Printable(q.From)
 	}
 	if q.By != "" {
 		who += " by " + cli.Printable(q.By)
@@ -51,6 +51,6 @@ func writeRequest(a *cli.App, p *state.Workspace, q revert.Request, here bool) {
 		_, _ = fmt.Fprintln(a.Out, s.Faint("show its report: "+p.RequestHint(q, me)))
 	}
 	if q.State == journal.RequestAsked {
-		_, _ = fmt.Fprintln(a.Out, s.Faint("withdraw it: "+p.Hint(q.Verb(), q.Target, "--withdraw")))
+		_, _ = fmt.Fprintln(a.Out, s.Faint("withdraw it: "+p.WithdrawHint(q)))
 	}
 }

@@ -158,7 +158,7 @@ func (r revertRun) answered(ctx context.Context, a *cli.App, p *state.Workspace,
 		return rep, true, &cli.Problem{Code: cli.ExitPartial, What: nothing, Why: "a person withdrew the request"}
 	}
 	if again := p.RequestHint(q, userName(a)); ctx.Err() != nil {
-		return rep, false, &cli.Problem{Code: cli.ExitPending, What: fmt.Sprintf("interrupted; the %s of %s still waits for %s", q.Verb(), q.Target, nodeWords(node)), Fix: again + " shows the report; " + p.Hint(q.Verb(), q.Target, "--withdraw") + " withdraws the request"}
+		return rep, false, &cli.Problem{Code: cli.ExitPending, What: fmt.Sprintf("interrupted; the %s of %s still waits for %s", q.Verb(), q.Target, nodeWords(node)), Fix: again + " shows the report; " + p.WithdrawHint(q) + " withdraws the request"}
 	}
 	a.ExitWith(cli.ExitPending)
 	if r.asJSON {
@@ -175,7 +175,7 @@ func writeWaiting(a *cli.App, p *state.Workspace, q revert.Request, node postgre
 	_, _ = fmt.Fprintf(a.Out, "%s the %s of %s waits for %s: %s\n", s.Doubt("…"), q.Verb(), cli.Printable(q.Target), nodeWords(node), howFar(q, node))
 	_, _ = fmt.Fprintln(a.Out, s.Faint("show its report: "+p.RequestHint(q, userName(a))))
 	if q.State == journal.RequestAsked {
-		_, _ = fmt.Fprintln(a.Out, s.Faint("withdraw it: "+p.Hint(q.Verb(), q.Target, "--withdraw")))
+		_, _ = fmt.Fprintln(a.Out, s.Faint("withdraw it: "+p.WithdrawHint(q)))
 	}
 }
 

@@ -224,7 +224,7 @@ func (r revertRun) runElsewhere(ctx context.Context, a *cli.App, p *state.Worksp
 		r.over = func(string) bool { return q.ForceHelps }
 		err = r.write(ctx, a, p, rt, rep, q.Omitted)
 	}
-	if done {
+	if done && a.Output.Failure == nil { // a report that nobody got is shown again
 		err = errors.Join(err, asker(a, rt.Journal()).MarkRead(context.WithoutCancel(ctx), q.Number))
 	}
 	return err
