@@ -121,6 +121,10 @@ func (p *pane) choose(q question) {
 	}
 }
 
+// mayAnswer reports whether the person could read all that an approval or an
+// undo is about.
+func (p *pane) mayAnswer() bool { return p.read || p.asks != asksApprove && p.asks != asksRevert }
+
 // answerKey takes a key that answers the question of a pane. A question is
 // answered once.
 func (m *model) answerKey(p *pane, name string) (cmd tea.Cmd, taken bool) {
@@ -131,9 +135,9 @@ func (m *model) answerKey(p *pane, name string) (cmd tea.Cmd, taken bool) {
 			m.pane = nil
 		}
 		return nil, true
-	case name == "o" && asks == asksApprove && p.request.Covers:
+	case name == "o" && asks == asksApprove && p.request.Covers && p.mayAnswer():
 		return m.give(p, Reply{Approves: true, Once: true}), true
-	case name != "y":
+	case name != "y" || !p.mayAnswer():
 		return nil, false
 	case asks == asksApprove:
 		return m.give(p, Reply{Approves: true}), true

@@ -30,6 +30,7 @@ type pane struct {
 	text  string
 	id    string // of what waits
 	top   int    // first visible line
+	read  bool   // its last line was visible
 	asks  question
 	soon  question // what it asks once no key comes for a while
 	why   string   // typed reason of a denial

@@ -124,3 +124,29 @@ func TestSelection(t *testing.T) {
 	m.ended = nil
 	require.Empty(t, on())
 }
+
+// TestLongTextIsReadFirst: what is approved or undone can be longer than the screen. It is not before its end was there.
+func TestLongTextIsReadFirst(t *testing.T) {
+	for _, asks := range []question{asksApprove, asksRevert} {
+		m := newModel()
+		m.width, m.height = 80, 24
+		m.pane = &pane{text: strings.Repeat("line\n", 100), asks: asks, request: Request{Waits: true, Covers: true}}
+		for _, key := range []string{"y", "o", "space", "y"} {
+			require.Contains(t, m.View().Content, "of 100: read to the end")
+			m.paneKey(key)
+			require.Empty(t, m.busy, key)
+		}
+		m.paneKey("end")
+		require.NotContains(t, m.View().Content, "read to the end")
+		m.paneKey("home")
+		require.NotContains(t, m.View().Content, "read to the end", "it was there once")
+		m.paneKey("y")
+		require.NotEmpty(t, m.busy)
+	}
+	m := newModel()
+	m.width, m.height = 80, 2
+	m.pane = &pane{text: "one line", asks: asksRevert}
+	_ = m.View()
+	m.paneKey("y")
+	require.Empty(t, m.busy, "nothing of it is visible")
+}

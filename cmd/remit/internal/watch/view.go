@@ -171,6 +171,7 @@ func (m *model) paneLines() []string { return wrapped(m.pane.text, m.width) }
 func (m *model) paneBody() []string {
 	lines := m.paneLines()
 	m.pane.top = max(min(m.pane.top, len(lines)-(m.height-2)), 0)
+	m.pane.read = m.pane.read || m.height > 2 && m.pane.top+m.height-2 >= len(lines)
 	return lines[m.pane.top:]
 }
 
@@ -190,6 +191,10 @@ func (m *model) footer() string {
 
 func (m *model) paneFooter() string {
 	p := m.pane
+	if !p.mayAnswer() && p.asks != asksNothing {
+		n := len(m.paneLines())
+		return m.style.Doubt(fmt.Sprintf("%d of %d: read to the end, then answer  space more  n no", min(p.top+m.height-2, n), n))
+	}
 	switch p.asks {
 	case asksApprove:
 		if p.request.Covers {
