@@ -11,14 +11,7 @@ import (
 // TestFolderMadeAgain: the folder of a project is deleted and made again while a session works in it. The session says what helps, and a new one works.
 func TestFolderMadeAgain(t *testing.T) {
 	p := newAgentPlace(t)
-	own := p.at("home/.config/remit/coding-agent")
-	require.NoError(t, os.MkdirAll(own, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(own, "p.rego"), []byte("package remit\n\nallow contains \"all\" if true\n"), 0o600))
-	c := p.client()
-	writes := func(session, use string) string {
-		t.Helper()
-		return c.sends(p.event(session, "PreToolUse", toolUse(use, "Write", map[string]any{"file_path": filepath.Join(p.project, use), "content": "x"})))
-	}
+	writes := p.writer()
 	require.Contains(t, writes("s1", "u1"), `"permissionDecision":"allow"`)
 	require.NoError(t, os.Rename(p.project, p.at("old"))) // its inode stays in use, so that the new folder has another one
 	require.Contains(t, writes("s1", "u2"), "no such file or directory")
@@ -33,4 +26,17 @@ func TestFolderMadeAgain(t *testing.T) {
 	p.endDaemon()
 	require.Contains(t, writes("s1", "u6"), "A person must begin a new session of the agent", "another process knows it, too")
 	require.Contains(t, writes("s2", "u7"), `"permissionDecision":"allow"`)
+}
+
+// writer lets the agent do anything, and returns what the hook answers before a session writes a file.
+func (p *agentPlace) writer() func(session, use string) string {
+	p.t.Helper()
+	own := p.at("home/.config/remit/coding-agent")
+	require.NoError(p.t, os.MkdirAll(own, 0o700))
+	require.NoError(p.t, os.WriteFile(filepath.Join(own, "p.rego"), []byte("package remit\n\nallow contains \"all\" if true\n"), 0o600))
+	c := p.client()
+	return func(session, use string) string {
+		p.t.Helper()
+		return c.sends(p.event(session, "PreToolUse", toolUse(use, "Write", map[string]any{"file_path": filepath.Join(p.project, use), "content": "x"})))
+	}
 }

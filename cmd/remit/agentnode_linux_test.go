@@ -56,14 +56,7 @@ func TestAgentsAfterALostJournal(t *testing.T) {
 	url, _ := pgtest.Database(t)
 	p := newAgentPlace(t)
 	p.env = append(p.env, "REMIT_JOURNAL="+url)
-	own := p.at("home/.config/remit/coding-agent")
-	require.NoError(t, os.MkdirAll(own, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(own, "p.rego"), []byte("package remit\n\nallow contains \"all\" if true\n"), 0o600))
-	c := p.client()
-	writes := func(session, use string) string {
-		t.Helper()
-		return c.sends(p.event(session, "PreToolUse", toolUse(use, "Write", map[string]any{"file_path": filepath.Join(p.project, use), "content": "x"})))
-	}
+	writes := p.writer()
 	require.Contains(t, writes("s1", "u1"), `"permissionDecision":"allow"`)
 	pgtest.Exec(t, url, "UPDATE remit.owners SET ended = now() WHERE ended IS NULL")
 	require.Contains(t, writes("s1", "u2"), `"permissionDecision":"deny"`, "nothing runs without a record")
