@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	jsontype "github.com/google/jsonschema-go/jsonschema"
@@ -32,25 +34,40 @@ func Of(t reflect.Type) ([]byte, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if doc, ok := documents.Load(t); ok {
+		return slices.Clone(doc.([]byte)), nil
+	}
+	doc, compiled, err := derive(t)
+	if err != nil {
+		return nil, err
+	}
+	derived.Store(string(doc), compiled)
+	documents.Store(t, doc)
+	return slices.Clone(doc), nil
+}
+
+// What types became: documents by type, and compiled schemas by document. A program makes the same tools for each of its
+// runtimes, and the document of each tool is compiled again where it is declared. The types of a program are few. Documents
+// that come from elsewhere are not kept: there is no limit to them.
+var documents, derived sync.Map
+
+func derive(t reflect.Type) (doc []byte, compiled *Schema, err error) {
 	d := deriver{known: knownTypes(), busy: map[reflect.Type]bool{}}
 	if err := d.check(t, t.String()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s, err := jsontype.ForType(t, &jsontype.ForOptions{TypeSchemas: d.known})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrSchema, err)
 	}
 	if err := d.tags(t, s, t.String()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	doc, err := canon.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	if doc, err = canon.Marshal(s); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrSchema, err)
 	}
-	if _, err := Compile(doc); err != nil {
-		return nil, err
-	}
-	return doc, nil
+	compiled, err = Compile(doc)
+	return doc, compiled, err
 }
 
 // knownTypes returns the types whose JSON differs from that of their Go kind.
