@@ -85,7 +85,7 @@ postgres: ## Start the distribution's PostgreSQL in the folder POSTGRES, to try 
 # package is compiled once with the detector and once without, and programs start faster.
 # Everything is compiled without data for debuggers, which takes a ninth of the time; traces need none of it. Programs that tests
 # build get that by GOFLAGS too, so that each package is still compiled only once. The flags of one pattern are separated by a
-# tab, because the shell splits at spaces.
+# tab, because the shell splits at spaces. Without the paths of this folder in them, packages that another clone compiled are used.
 # ALONE is tested without the detector, which finds nothing there. That takes a quarter to a half of the time (a program
 # under the detector is slow to fork), and tests that only sample under the detector then run in full. The tests of other
 # packages cover concurrent use of that code. PLAIN is tested separately for the same reason: its child processes run
@@ -106,7 +106,7 @@ test: ## Run everything that must pass: vet, and all tests, with the race detect
 tests:
 	@sh .ci/postgres || echo "make test: WITHOUT PostgreSQL: its tests are skipped"
 	@sh .ci/chromium || echo "make test: WITHOUT Chromium: its tests are skipped"
-	@unset MAKEFLAGS MFLAGS MAKELEVEL; export GOFLAGS="$$GOFLAGS -gcflags=all=-dwarf=false"; IFS=' '; alone=$$(printf '=-race=false\t-dwarf=false'); \
+	@unset MAKEFLAGS MFLAGS MAKELEVEL; export GOFLAGS="$$GOFLAGS -trimpath -gcflags=all=-dwarf=false"; IFS=' '; alone=$$(printf '=-race=false\t-dwarf=false'); \
 	race="-race -gcflags=all=-dwarf=false -gcflags=modernc.org/...$$alone -gcflags=github.com/open-policy-agent/opa/v1/ast/...$$alone"; why=$$($(GO) build -race -o /dev/null runtime/cgo 2>&1) || { race=; \
 	  echo "make test: WITHOUT the race detector, which cannot run here: $$why"; }; \
 	status=0; more=$$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)); \
