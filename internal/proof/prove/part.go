@@ -31,6 +31,7 @@ func parts() []part {
 		{"corruption", "each bit flipped and each length of a small journal's files", []string{"-run", "^TestCorruption$", "./revert/sqlite"}, 1},
 		{"faults", "each system call of a process fails, in each way", []string{"-run", "^TestFaults$", "./internal/proof/killtest"}, 1},
 		{"kills", "real processes killed at work, in recovery and while they revert", []string{"-run", "^TestKills$", "./internal/proof/killtest"}, 1},
+		{"long", "runs of 200 calls killed at random instants, recovered and reverted", []string{"-run", "^TestKilledLongRun$", "./cmd/remit"}, 1},
 		{"programs", "random programs in the sandbox, reverted, redone and reverted again", []string{"-run", "^TestRandomPrograms", "./internal/proof/randprog"}, 2},
 		{"grades", "built-in tools in the fault kit for tool authors", []string{"-run", "^TestGrades$", "./tool/builtin/...", "./revert/reverttest"}, 5},
 		{"git", "random sequences of git commands in the sandbox, reverted and redone", []string{"-run", "^TestGit$", "./internal/proof/gitrun"}, 1},
