@@ -32,7 +32,7 @@ type call struct {
 
 	ready  chan struct{} // closed when the client may use its tool
 	ended  chan report   // how the client's tool ended; one element
-	attach chan *Command // the process that shows a sandboxed command; one element
+	attach chan *Command // the process that shows a sandboxed command; without a buffer, so that none is given and not taken
 	done   chan struct{} // closed when the call has its outcome
 	over   bool          // after done; the session's mu guards it
 
@@ -60,7 +60,7 @@ type report struct {
 func newCall(s *session, e Event, u use) *call {
 	return &call{
 		session: s, id: e.Use, agent: e.Agent, input: e.Input, kind: u.kind, use: u, person: s.client.Asks && !e.Unasked,
-		ready: make(chan struct{}), ended: make(chan report, 1), attach: make(chan *Command, 1), done: make(chan struct{}),
+		ready: make(chan struct{}), ended: make(chan report, 1), attach: make(chan *Command), done: make(chan struct{}),
 	}
 }
 

@@ -1,10 +1,12 @@
 package hooks_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/hooks"
@@ -83,6 +85,31 @@ func TestSessionEndsBeforeItsCommand(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, revert.TxnCommitted, txn.State())
 		})
+	}
+}
+
+// A session that ends while the process of a command comes either takes the command or refuses it. It never leaves the process
+// waiting for an exit code.
+func TestSessionEndsWhileItsCommandBegins(t *testing.T) {
+	d := newProject(t, true, "")
+	for n := range 20 {
+		c := d.coder("codex", fmt.Sprint("s", n))
+		c.says("start the server")
+		_, a := c.asks("Bash", map[string]any{"command": "true"})
+		require.Equal(t, hooks.Allow, a.Verdict)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			assert.NoError(t, d.srv.End(t.Context(), "codex", c.session))
+		}()
+		null, err := os.Open(os.DevNull)
+		require.NoError(t, err)
+		exit := make(chan hooks.Exit, 1)
+		if d.srv.Attach(token(t, a.Input), &hooks.Command{Dir: c.dir, Stdin: null, Stdout: os.Stderr, Stderr: os.Stderr, Gone: make(chan struct{}), Exit: exit}) == nil {
+			<-exit
+		}
+		<-ended
+		require.NoError(t, null.Close())
 	}
 }
 

@@ -235,7 +235,7 @@ func (s *Server) Idle() bool {
 var errNoCommand = errors.New("no command waits under this token: a coding agent starts it, and only once")
 
 // Attach runs the sandboxed command that waits under a token for the process
-// that shows it. It returns at once; the exit comes on shown.Exit.
+// that shows it. It returns as soon as the command has the process; the exit comes on shown.Exit.
 func (s *Server) Attach(token string, shown *Command) error {
 	s.mu.Lock()
 	c := s.tokens[token]
