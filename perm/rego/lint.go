@@ -76,7 +76,7 @@ func (l *lint) all() {
 	for _, r := range l.rules {
 		if !r.pack {
 			l.fires(r)
-			if !l.overruled(r) {
+			if r.facts.never == nil && !l.overruled(r) {
 				l.shadowed(r)
 			}
 			l.misused(r)

@@ -51,6 +51,16 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestFalseConditionIsOneWarning checks that a rule that never fires is not said
+// to deny every call.
+func TestFalseConditionIsOneWarning(t *testing.T) {
+	for _, text := range []string{`deny contains "x" if false`, `ask contains "x" if { false; input.access.action == "read" }`} {
+		got := warned(t, text)
+		require.Contains(t, got, "never fires: a condition of it is false")
+		require.NotContains(t, got, "\n", "one warning")
+	}
+}
+
 // TestContentWithoutDeletion checks that a policy that permits no deletion gets
 // no warning about the content of deleted files, and that a policy that permits
 // nothing gets one, because it stands beside another.
