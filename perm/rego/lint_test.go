@@ -158,6 +158,11 @@ func TestComparisonsThatNeverHold(t *testing.T) {
 		`input.access.resource.scheme == "https://"`:               `write "https"`,
 		`input.access.resource.root == "/home/me"`:                 "--root",
 		`input.access.resource.text == "a.txt"`:                    "write it whole",
+		`input.access.resource.text == "file:///workspace/a"`:      `write "file://workspace/a": the first name is the root`,
+		`startswith(input.access.resource.text, "file:///etc")`:    "the first name is the root",
+		`startswith(input.access.resource.text, "/etc")`:           "compare input.access.resource.path",
+		`input.access.resource.statement == "DROP"`:                `write "drop"`,
+		`".." in input.access.resource.segments`:                   "canonical path",
 		`input.access.resource.ext == "go"`:                        `write ".go"`,
 		`input.time > "yesterday"`:                                 "time.clock",
 		`input.txn.calls > "5"`:                                    "without quotes",
@@ -181,7 +186,7 @@ func TestComparisonsThatNeverHold(t *testing.T) {
 	}
 	for _, fine := range []string{
 		`input.access.resource.host == "[::1]"`, `input.access.resource.ext == ""`, `input.access.resource.root == "w"`, `input.access.resource.scheme == "https"`,
-		`input.access.resource.text == "file://a/b"`, `startswith(input.access.resource.path, "a")`, `input.txn.calls > input.call.args.n`,
+		`input.access.resource.text == "file://a/b"`, `input.access.resource.text == "exec:///bin/sh"`, `startswith(input.access.resource.text, "file://")`, `input.access.resource.statement == "drop"`, `startswith(input.access.resource.path, "a")`, `input.txn.calls > input.call.args.n`,
 		`input.call.args.n > 5`, `"a" in input.principal.roles`, `"a" in input.call.args.list`, `startswith(input.call.args.x, "/")`, `regex.match("^a", input.tool.name)`,
 		`input.tool.name in data.names`, `data.names[0] == input.tool.name`, `data.none[input.tool.name]`, `input.tool.name in data.none`, `input.tool.name in data.on`,
 		`data.names[input.call.args.n] == "x"`, `input.tool.name in helper`,
