@@ -207,6 +207,9 @@ func (l *lint) patterned(e *ast.Expr, loc *ast.Location) {
 			continue
 		}
 		if fix := badPattern(form, lastOf(s.path), plain); fix != "" {
+			if name == "regex.match" {
+				fix = "write the pattern from the first name on, such as ^secrets/"
+			}
 			l.warn(loc, fix, "no input.%s matches %q: it %s", s.path, text, form.why)
 		}
 	}
@@ -248,11 +251,16 @@ func (l *lint) root(e *ast.Expr, loc *ast.Location) {
 			continue
 		}
 		for _, text := range l.constants(e.Operand(1 - i)) {
-			if text != "workspace" && suggest.Name(text, []string{"workspace"}) != "" {
+			if nearWorkspace(text) {
 				l.warn(loc, "did you mean workspace?", "input.%s is compared with %q, which is nearly workspace", s.path, text)
 			}
 		}
 	}
+}
+
+// nearWorkspace reports whether a name is probably a misspelt root workspace.
+func nearWorkspace(name string) bool {
+	return name != "workspace" && suggest.Name(name, []string{"workspace"}) != ""
 }
 
 // method warns of a method in lower case. Tools send the HTTP names, in upper

@@ -192,6 +192,12 @@ func (l *lint) misused(r setRule) {
 	if object, ok := r.rule.Head.Key.Value.(ast.Object); ok && r.set == setLimit {
 		l.budget(r, object)
 	}
+	if text, ok := r.rule.Head.Key.Value.(ast.String); ok && r.set == setMask {
+		after, _ := strings.CutPrefix(string(text), "file://")
+		if name, _, _ := strings.Cut(after, "/"); nearWorkspace(name) {
+			l.warn(r.rule.Loc(), "did you mean workspace?", "this mask is about the root %q, which is nearly workspace", name)
+		}
+	}
 }
 
 // periods are words in names of budgets, and the windows that they suggest.
