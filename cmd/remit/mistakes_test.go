@@ -62,10 +62,14 @@ func TestTypicalMistakes(t *testing.T) {
 				return
 			}
 			require.Equal(t, files["want"], got)
+			require.Equal(t, strings.HasPrefix(filepath.Base(path), "right-"), got == "", "a mistake is refused or warned of, and nothing else is")
 			if got != "" {
 				found++
 			}
 		})
+	}
+	if flag.Lookup("test.run").Value.String() == "" {
+		require.GreaterOrEqual(t, found, 60)
 	}
 	t.Logf("%d of %d policies are refused or warned of", found, len(all))
 }

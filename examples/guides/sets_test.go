@@ -3,7 +3,11 @@ package guides_test
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -42,11 +46,24 @@ redact contains "/args/content"
 ensure contains "the file is empty" if input.output.bytes == 0
 
 hide contains "nobody needs it"
+
+deny_commit contains "an outcome is unknown" if input.txn.totals.unknown > 0
+
+ask_commit contains "mails leave" if input.txn.totals.held > 0
 `
 
 // TestRuleSets checks that the result of each set arrives, with the command and
 // in Go.
 func TestRuleSets(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "reference", "policy.md"))
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(page), "<!-- generated from the code: sets -->")
+	table, _, _ = strings.Cut(table, "A budget,")
+	sets := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(table, -1)
+	require.Greater(t, len(sets), 10)
+	for _, set := range sets {
+		require.Contains(t, everySet, "\n"+set[1]+" contains ", "each set has a rule")
+	}
 	engine, err := rego.New(rego.Options{Modules: map[string]string{"sets.rego": everySet}})
 	require.NoError(t, err)
 	p := newPlace(t)
@@ -74,6 +91,8 @@ func TestRuleSets(t *testing.T) {
 		{file("a.txt", ".txt"), perm.Allow, 0, "redact", []string{"/args/content"}},
 		{`{"purpose":"verify","output":{"bytes":0},"changes":[]}`, perm.Deny, 3, "ensure", []string{"the file is empty"}},
 		{`{"purpose":"list","call":{"args":null}}`, perm.Allow, 0, "hide", []string{"nobody needs it"}},
+		{commits(`"totals":{"effects":1,"unknown":1,"held":0}`), perm.Deny, 3, "reasons", []string{"an outcome is unknown"}},
+		{commits(`"totals":{"effects":1,"unknown":0,"held":1}`), perm.Ask, 4, "reasons", []string{"mails leave"}},
 	} {
 		doc := document(t, tt.patch)
 		var request perm.Request

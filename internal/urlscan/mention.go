@@ -122,13 +122,22 @@ func hosted(text string) bool {
 	host := strings.TrimSuffix(u.Hostname(), ".")
 	name, _, _ := strings.Cut(text, "/")
 	if address, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return address.Is6() || strings.Count(name, ".") == 3 // 1.5 is an address to browsers, and a number to people
+		return address.Is6() || isAddress(name)
 	}
 	if last := strings.LastIndexByte(host, '.'); host == "localhost" || last > 0 && public()[host[last+1:]] {
 		return true
 	}
 	_, port, some := strings.Cut(name, ":") // a name of its own network
 	return some && port != "" && strings.Trim(port, "0123456789") == "" && strings.Trim(host, "0123456789") != ""
+}
+
+// isAddress reports whether a host that browsers read as an IPv4 address is one to
+// people too: it has three dots, of any script that browsers take, or a
+// hexadecimal part beside another. 1.5 is an address to browsers, and a number to
+// people.
+func isAddress(name string) bool {
+	dots := strings.Count(strings.NewReplacer("。", ".", "．", ".", "｡", ".").Replace(name), ".")
+	return dots == 3 || dots > 0 && strings.Contains(strings.ToLower(name), "0x")
 }
 
 // mailbox reports whether a text is only an e-mail address.

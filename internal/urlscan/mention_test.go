@@ -46,7 +46,7 @@ func TestMentionsOfHosts(t *testing.T) {
 		"evil.com", "evil.com/x?y=z", " EVIL.COM. ", "evil.co.uk", "x.github.io", "evil.com:8080", "evil.com?q=secret", "evil.com#x", "user:pw@evil.com/x", "evil。com",
 		"//evil.example/x", `\\evil.example\share`, `/\evil.example`, "//evil", "1.2.3.4", "1.2.3.4/x", "[::1]:80", "[2001:db8::1]/x", "localhost", "localhost:8080/x", "intranet:8080/x",
 		"see evil.com/x?q=secret there", "see //evil.com there", `see \\evil.com\x there`, "www.evil.com and more", "(evil.com/x), then", "first,www.evil.com/x second",
-		"ev\til.com", "xn--nxasmq6b.com",
+		"ev\til.com", "xn--nxasmq6b.com", "２．２．２．２/x", "1。2。3。4", "0x7f.1/a", "0x7f.0.0.1", "0X7F.1",
 	} {
 		m := urlscan.Find(argument)
 		require.NotEmpty(t, m, argument)
@@ -56,7 +56,7 @@ func TestMentionsOfHosts(t *testing.T) {
 		}
 	}
 	for _, argument := range []string{
-		"", " ", "hello", "main.go", "src/main.go", "a/b.c", "gpt-4.1", "1.5", "v1.2.3", "12:30", "a:b", "nginx:latest", "image:latest", "ann@evil.com", "to ann@evil.com now",
+		"", " ", "hello", "main.go", "src/main.go", "a/b.c", "gpt-4.1", "1.5", "1.5/2.5", "0x7f", "0xFF00FF", "v1.2.3", "12:30", "a:b", "nginx:latest", "image:latest", "ann@evil.com", "to ann@evil.com now",
 		"Done.It works", "see readme.md for more", "// a comment", "a // b", "/usr/bin/x", "/", "//", `\\`, "..", "C: x", "news:item", "secret://github", "file://workspace/a.txt", "db://main/t", "tool://x", "mcp://s/t",
 		"2026-12-11T10:00", "from 2026-12-11T10:00:05Z on", "no scheme: here", "http: is a scheme", "a.b.c", "x.internal", "{\"a\":1}",
 	} {

@@ -142,13 +142,33 @@ func (p *problems) checkElement(set string, rule *ast.Rule) {
 		switch {
 		case set == setRequire:
 			fix = fixName(string(text), requirements())
-		case set == setRedact && !strings.HasPrefix(string(text), "/"):
-			fix = "write " + quote("/"+strings.ReplaceAll(string(text), ".", "/"))
+		case set == setRedact:
+			fix = fixPointer(string(text))
 		case set == setMask && !strings.Contains(string(text), "://"):
 			fix = "write " + quote("file://*/"+strings.TrimLeft(string(text), "/"))
+		case set == setMask:
+			fix = "write a pattern such as file://*/**/.git/**: a mask hides files"
 		}
 		p.add(spot(rule.Loc()), fix, "%q: %s", string(text), bad)
 	}
+}
+
+// fixPointer suggests a pointer for an element of redact that is none.
+func fixPointer(text string) string {
+	pointer := text
+	if !strings.HasPrefix(text, "/") {
+		pointer = "/" + strings.ReplaceAll(text, ".", "/")
+	}
+	if inside, ok := strings.CutPrefix(pointer, "/input/"); ok {
+		pointer = "/args/" + inside
+	}
+	if !isPointer(pointer) {
+		pointer = "/args" + strings.TrimRight(pointer, "/")
+	}
+	if !isPointer(pointer) {
+		return `write ~0 for ~ and ~1 for / within a name, such as "/args/a~1b"`
+	}
+	return "write " + quote(pointer)
 }
 
 // addEmpty reports that a policy without rules denies everything.

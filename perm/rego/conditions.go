@@ -25,6 +25,8 @@ func (l *lint) conditions(rule *ast.Rule) {
 		l.localName(e, loc, uses)
 		l.recent(e, loc)
 		l.globbed(e, loc)
+		l.patterned(e, loc)
+		l.ending(e, loc)
 		l.starred(e, loc)
 		l.checkSwappedArguments(e, loc)
 		l.differsFromOne(e, loc, uses)
@@ -172,6 +174,75 @@ func (l *lint) globbed(e *ast.Expr, loc *ast.Location) {
 	}
 }
 
+// patterned warns of a pattern that no text of the field matches: one that
+// begins with a slash for a path, and one with a slash for a name without any.
+func (l *lint) patterned(e *ast.Expr, loc *ast.Location) {
+	name, ops := callName(e), e.Operands()
+	var place *ast.Term
+	switch {
+	case name == "glob.match" && len(ops) > 2:
+		place = ops[2]
+	case name == "regex.match" && len(ops) > 1:
+		place = ops[1]
+	default:
+		return
+	}
+	s := l.shapeOf(place)
+	if s == nil {
+		return
+	}
+	form, known := forms()[s.path]
+	if !known {
+		return
+	}
+	for _, text := range l.constants(ops[0]) {
+		plain := text
+		if name == "regex.match" {
+			plain = ""
+			if strings.HasPrefix(text, "^/") && !strings.Contains(text, "|") {
+				plain = "/"
+			}
+		}
+		if strings.ContainsAny(plain, `{[\`) {
+			continue
+		}
+		if fix := badPattern(form, lastOf(s.path), plain); fix != "" {
+			if name == "regex.match" {
+				fix = "write the pattern from the first name on, such as ^secrets/"
+			}
+			l.warn(loc, fix, "no input.%s matches %q: it %s", s.path, text, form.why)
+		}
+	}
+}
+
+// badPattern returns how to write a glob that no text of the form matches, or "".
+func badPattern(of form, field, glob string) string {
+	switch {
+	case of.parts != nil && of.parts(glob) != "":
+		return "write the pattern without what is before the first name, such as secrets/**"
+	case field == "name" && strings.Contains(glob, "/"):
+		return "match input.access.resource.path, or leave out all up to the last /"
+	}
+	return ""
+}
+
+// ending warns of a path that ends with a slash, which none does.
+func (l *lint) ending(e *ast.Expr, loc *ast.Location) {
+	if callName(e) != "endswith" || len(e.Operands()) != 2 {
+		return
+	}
+	s := l.shapeOf(e.Operand(0))
+	if s == nil {
+		return
+	}
+	form, known := forms()[s.path]
+	for _, text := range l.constants(e.Operand(1)) {
+		if known && lastOf(s.path) == "path" && strings.HasSuffix(text, "/") {
+			l.warn(loc, "write lib.below(ROOT, FOLDER) for what is in a folder, or leave the last slash out", "input.%s never ends with %q: it %s", s.path, text, form.why)
+		}
+	}
+}
+
 // root warns of a root whose name is close to that of the workspace root.
 func (l *lint) root(e *ast.Expr, loc *ast.Location) {
 	for i, op := range e.Operands() {
@@ -180,11 +251,16 @@ func (l *lint) root(e *ast.Expr, loc *ast.Location) {
 			continue
 		}
 		for _, text := range l.constants(e.Operand(1 - i)) {
-			if text != "workspace" && suggest.Name(text, []string{"workspace"}) != "" {
+			if nearWorkspace(text) {
 				l.warn(loc, "did you mean workspace?", "input.%s is compared with %q, which is nearly workspace", s.path, text)
 			}
 		}
 	}
+}
+
+// nearWorkspace reports whether a name is probably a misspelt root workspace.
+func nearWorkspace(name string) bool {
+	return name != "workspace" && suggest.Name(name, []string{"workspace"}) != ""
 }
 
 // method warns of a method in lower case. Tools send the HTTP names, in upper

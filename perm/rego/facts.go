@@ -172,9 +172,21 @@ func (l *lint) equal(out *facts, place, with *ast.Term, loc *ast.Location) bool 
 
 // there adds the fields that must be present for a condition to hold.
 func (l *lint) there(out *facts, t *ast.Term, loc *ast.Location) {
-	if s := l.one(t); s != nil {
+	s := l.one(t)
+	if s == nil { // of an element, only that some element has the field
+		if of := l.shapeOf(t); of != nil && ofContent(of.path) {
+			s = of
+		}
+	}
+	if s != nil {
 		out.list = append(out.list, fact{path: s.path, at: loc, own: true})
 	}
+}
+
+// ofContent reports whether a field holds the content of a changed file.
+func ofContent(path string) bool {
+	name, change := strings.CutPrefix(path, "changes[].")
+	return change && slices.Contains([]string{"text", "media_type", "size", "cut", "binary", "masked"}, name)
 }
 
 // texts returns the texts of a list or set, and whether it holds only texts.
@@ -220,6 +232,8 @@ func presence(path string) (fact, bool) {
 	const otherKind = "name the kind that has it, or leave one of the two out"
 	switch {
 	case path == "output" || strings.HasPrefix(path, "output."):
+		return only("purpose", "write ensure for what is looked at after the call", "verify")
+	case ofContent(path):
 		return only("purpose", "write ensure for what is looked at after the call", "verify")
 	case path == "access.git" || strings.HasPrefix(path, "access.git."):
 		return only("purpose", "leave the condition on input.purpose out", "apply")

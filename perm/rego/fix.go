@@ -61,6 +61,8 @@ func (m *modules) fixFor(e *ast.Error, line string) string {
 		return "a rule cannot depend on itself; break the circle with a helper rule"
 	case e.Code == ast.TypeErr && strings.HasPrefix(e.Message, "and: "):
 		return "& takes two sets: write some x in LIST, and x in {…}"
+	case e.Code == ast.TypeErr && m.arity(e) != "":
+		return m.arity(e)
 	case e.Code == ast.TypeErr && detail(e) != "":
 		return detail(e)
 	case e.Code == ast.TypeErr && called(e) != "":
@@ -90,6 +92,28 @@ func otherWords(message, line string) string {
 		return `write texts in double quotes`
 	}
 	return ""
+}
+
+// arity names the parameters of a function that got another number of values.
+func (m *modules) arity(e *ast.Error) string {
+	after, found := strings.CutPrefix(e.Message, "function ")
+	name, _, wrong := strings.Cut(after, " has arity ")
+	if !found || !wrong {
+		return ""
+	}
+	for _, file := range m.names {
+		for _, rule := range m.parsed[file].Rules {
+			if len(rule.Head.Args) == 0 || "data."+packageName(m.parsed[file])+"."+headName(rule) != name {
+				continue
+			}
+			var params []string
+			for _, arg := range rule.Head.Args {
+				params = append(params, arg.String())
+			}
+			return "write " + strings.TrimPrefix(name, "data.remit.") + "(" + strings.Join(params, ", ") + ")"
+		}
+	}
+	return "give the function as many values as it takes"
 }
 
 // called suggests arguments for a function, or how to reach the elements of a

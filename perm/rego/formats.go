@@ -26,7 +26,8 @@ func forms() map[string]form {
 		all[resource+"host"] = form{"is the name of a host in lower case, without scheme, port or path", badHost, nil}
 		all[resource+"scheme"] = form{`is a name such as https, without "://"`, cutAt("://"), nil}
 		all[resource+"root"] = form{"is the name of a root, not a path", badRoot, nil}
-		all[resource+"text"] = form{"is the whole resource, such as file://workspace/a.txt", badText, nil}
+		all[resource+"text"] = form{"is the whole resource, such as file://workspace/a.txt", badText, badTextStart}
+		all[resource+"statement"] = form{"is in lower case", badLower, nil}
 	}
 	return all
 }
@@ -59,6 +60,9 @@ func badName(s string) string {
 }
 
 func badSegment(s string) string {
+	if s == "." || s == ".." {
+		return "leave the condition out: a resource has its canonical path, without . and .."
+	}
 	if !strings.Contains(s, "/") {
 		return ""
 	}
@@ -108,10 +112,31 @@ func badRoot(s string) string {
 }
 
 func badText(s string) string {
+	if after, file := strings.CutPrefix(s, "file:///"); file {
+		return "write " + quote("file://"+after) + ": the first name is the root"
+	}
 	if strings.Contains(s, "://") {
 		return ""
 	}
 	return "write it whole, or compare input.access.resource.path or name"
+}
+
+// badTextStart refuses beginnings that are of a path and not of a resource.
+func badTextStart(s string) string {
+	if strings.HasPrefix(s, "file:///") {
+		return badText(s)
+	}
+	if strings.HasPrefix(s, "/") || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../") {
+		return "compare input.access.resource.path"
+	}
+	return ""
+}
+
+func badLower(s string) string {
+	if right := strings.ToLower(s); right != s {
+		return "write " + quote(right)
+	}
+	return ""
 }
 
 func badTime(s string) string {

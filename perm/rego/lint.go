@@ -76,7 +76,7 @@ func (l *lint) all() {
 	for _, r := range l.rules {
 		if !r.pack {
 			l.fires(r)
-			if !l.overruled(r) {
+			if r.facts.never == nil && !l.overruled(r) {
 				l.shadowed(r)
 			}
 			l.misused(r)
@@ -191,6 +191,12 @@ func covers(a, b facts) bool {
 func (l *lint) misused(r setRule) {
 	if object, ok := r.rule.Head.Key.Value.(ast.Object); ok && r.set == setLimit {
 		l.budget(r, object)
+	}
+	if text, ok := r.rule.Head.Key.Value.(ast.String); ok && r.set == setMask {
+		after, _ := strings.CutPrefix(string(text), "file://")
+		if name, _, _ := strings.Cut(after, "/"); nearWorkspace(name) {
+			l.warn(r.rule.Loc(), "did you mean workspace?", "this mask is about the root %q, which is nearly workspace", name)
+		}
 	}
 }
 

@@ -45,9 +45,23 @@ func TestWarnings(t *testing.T) {
 		"a budget of programs":  {`limit contains {"budget": "writes", "max": 3, "per": "principal"} if input.access.action in {"write", "delete"}`, `p.rego:4:70: this budget per principal denies what a program changes: the rule gives it only once the program has run`},
 		"a field, equal":        {`deny contains "x" if { method := "GET" }`, "input.access.method"},
 		"text of a change":      {`ensure contains "x" if { some c in input.changes; not startswith(c.text, "a") }`, `a deleted file has no text, and then this rule does not fire`},
+		"text of a deny":        {`deny contains "x" if { some c in input.changes; contains(c.text, "a") }`, `this rule of deny never fires: deny does not count with purpose verify`},
+		"text, equal":           {`ask contains "x" if { some c in input.changes; c.media_type == "text/plain" }`, `this rule of ask never fires`},
+		"a cut text":            {`allow contains "x" if { some c in input.changes; c.cut }`, `this rule of allow never fires`},
+		"a mask's root":         {`mask contains "file://wrkspace/secrets/**"`, `the root "wrkspace", which is nearly workspace (fix: did you mean workspace?)`},
 		"ext under not":         {`deny contains "x" if not startswith(input.access.resource.ext, ".")`, `object.get(input.access.resource, "ext", "")`},
 	} {
 		t.Run(name, func(t *testing.T) { require.Contains(t, warned(t, tt.text), tt.says) })
+	}
+}
+
+// TestFalseConditionIsOneWarning checks that a rule that never fires is not said
+// to deny every call.
+func TestFalseConditionIsOneWarning(t *testing.T) {
+	for _, text := range []string{`deny contains "x" if false`, `ask contains "x" if { false; input.access.action == "read" }`} {
+		got := warned(t, text)
+		require.Contains(t, got, "never fires: a condition of it is false")
+		require.NotContains(t, got, "\n", "one warning")
 	}
 }
 
@@ -72,6 +86,10 @@ func TestNoFalseAlarm(t *testing.T) {
 		"two elements":             `deny contains "x" if { some a in input.changes; a.kind == "write"; some b in input.changes; b.kind == "delete" }`,
 		"two elements of a list":   `deny contains "x" if { some a in input.principal.roles; a in {"a"}; some b in input.principal.roles; b in {"b"} }`,
 		"text of a deleted file":   "ensure contains \"x\" if { some c in input.changes; not startswith(c.text, \"a\") }\nensure contains \"y\" if { some c in input.changes; c.kind == \"delete\" }",
+		"text of a label":          `label contains "x" if { some c in input.changes; contains(c.text, "a") }`,
+		"changes of a deny":        `deny contains "x" if { some c in input.changes; c.kind == "delete" }`,
+		"no text of a deny":        `deny contains "x" if { some c in input.changes; not c.text; c.kind == "write" }`,
+		"a mask of roots":          "mask contains \"file://*/**/.env\"\nmask contains \"file://workspace/a\"\nmask contains \"file://origin/a\"",
 		"text without not":         `ensure contains "x" if { some c in input.changes; contains(c.text, "a") }`,
 		"a false helper":           "off if false\ndeny contains \"x\" if off",
 		"a switch in data":         `deny contains "x" if { y := data.on }`,
@@ -107,28 +125,52 @@ func TestNoFalseAlarm(t *testing.T) {
 // TestWarningsForTools checks warnings beyond those for typical mistakes.
 func TestWarningsForTools(t *testing.T) {
 	pay := rego.Tool{Name: "pay", Version: "2", Args: []string{"amount", "dry"}, Missing: []string{"dry"}}
+	counted := rego.Tool{
+		Name: "counted", Args: []string{"amount", "dry", "way"}, Counters: []string{"euro"},
+		Types: map[string]string{"amount": "integer", "dry": "boolean", "way": "string"}, Enums: map[string][]string{"way": {"card", "bank"}},
+	}
+	send := rego.Tool{Name: "send", Args: []string{"to", "amount"}, Types: map[string]string{"to": "string", "amount": "string"}}
 	free, older := rego.Tool{Name: "free"}, rego.Tool{Name: "pay", Version: "1", Args: []string{"sum"}}
 	for text, says := range map[string]string{
-		`deny contains "x" if { input.tool.name == "pay"; input.call.args.amuont > 3 }`:                             "did you mean amount?",
-		`deny contains "x" if { input.tool.name == "pay"; input.call.args.amount > 3 }`:                             "",
-		`deny contains "x" if { input.tool.name == "pay"; input.call.args.sub.x }`:                                  `no argument "sub"`,
-		`deny contains "x" if { input.tool.name == "pay"; input.tool.version == "3" }`:                              `is there in version "2", not "3"`,
-		`deny contains "x" if { input.tool.name == "pay"; input.tool.version == "2" }`:                              "",
-		`deny contains "x" if { input.tool.name == "pay"; input.tool.version == "1"; input.call.args.sum > 3 }`:     "",
-		`deny contains "x" if { input.tool.name == "free"; input.call.args.any == "x" }`:                            "",
-		`deny contains "x" if { input.tool.name in {"pay", "other_tool"}; input.call.args.any }`:                    "",
-		`allow contains "x" if { input.tool.name == "pay"; input.call.effect_class == "pure" }`:                     "",
-		`deny contains "x" if { input.tool.name == "pay"; input.call.args.dry == false }`:                           "may leave dry out",
-		`allow contains "x" if { input.tool.name == "pay"; input.call.args.dry == false }`:                          "",
-		`deny contains "x" if { input.tool.name == "pya"; input.call.declared }`:                                    "did you mean pay?",
-		`limit contains {"budget": "b", "max": 3, "tools": ["paay", "free"]}`:                                       `no tool is named "paay"`,
-		`redact contains "/args/amuont" if input.tool.name == "pay"`:                                                "did you mean amount?",
-		`redact contains "/output/amuont" if input.tool.name == "pay"`:                                              "",
-		`deny contains "x" if { input.tool.name == "pay"; some k in ["a"]; input.call.args[k] }`:                    "",
-		`hint contains "x" if { input.tool.name == "pay"; not input.call.args.amount; count(input.call.args) > 0 }`: "",
+		`deny contains "x" if { input.tool.name == "pay"; input.call.args.amuont > 3 }`:                                    "did you mean amount?",
+		`deny contains "x" if { input.tool.name == "pay"; input.call.args.amount > 3 }`:                                    "",
+		`deny contains "x" if { input.tool.name == "pay"; input.call.args.sub.x }`:                                         `no argument "sub"`,
+		`deny contains "x" if { input.tool.name == "pay"; input.tool.version == "3" }`:                                     `is there in version "2", not "3"`,
+		`deny contains "x" if { input.tool.name == "pay"; input.tool.version == "2" }`:                                     "",
+		`deny contains "x" if { input.tool.name == "pay"; input.tool.version == "1"; input.call.args.sum > 3 }`:            "",
+		`deny contains "x" if { input.tool.name == "free"; input.call.args.any == "x" }`:                                   "",
+		`deny contains "x" if { input.tool.name in {"pay", "other_tool"}; input.call.args.any }`:                           "",
+		`allow contains "x" if { input.tool.name == "pay"; input.call.effect_class == "pure" }`:                            "",
+		`deny contains "x" if { input.tool.name == "pay"; input.call.args.dry == false }`:                                  "may leave dry out",
+		`allow contains "x" if { input.tool.name == "pay"; input.call.args.dry == false }`:                                 "",
+		`deny contains "x" if { input.tool.name == "pya"; input.call.declared }`:                                           "did you mean pay?",
+		`limit contains {"budget": "b", "max": 3, "tools": ["paay", "free"]}`:                                              `no tool is named "paay"`,
+		`deny contains "x" if { input.tool.name == "send"; input.call.args.to == 5 }`:                                      `argument "to" of send is a string, and is compared with a number`,
+		`deny contains "x" if { input.tool.name == "send"; input.call.args.to > "5" }`:                                     "",
+		`deny contains "x" if { input.tool.name == "send"; input.call.args.to in {"a", "b"} }`:                             "",
+		`deny contains "x" if { input.tool.name == "send"; input.call.args.to == null }`:                                   "",
+		`deny contains "x" if { input.tool.name == "send"; input.call.args.to in data.names }`:                             "",
+		`deny contains "x" if { input.tool.name in {"send", "free"}; input.call.args.to == 5 }`:                            "",
+		`deny contains "x" if { data.remit.lib.happened({"tool": "pya"}) }`:                                                "did you mean pay?",
+		`deny contains "x" if { data.remit.lib.before({"tool": "pay"}, {"tool": "sned"}) }`:                                "did you mean send?",
+		`deny contains "x" if { data.remit.lib.count({"tool": "pya", "outcome": "done"}, "1h") > 3 }`:                      "did you mean pay?",
+		`deny contains "x" if { data.remit.lib.happened({"tool": "pya*"}); data.remit.lib.happened({"outcome": "done"}) }`: "",
+		`limit contains {"budget": "b", "max": 3, "sum": "eruo"} if input.tool.name == "counted"`:                          "did you mean euro?",
+		`limit contains {"budget": "b", "max": 3, "sum": "euro"} if input.tool.name == "counted"`:                          "",
+		`limit contains {"budget": "b", "max": 3, "sum": "euro"} if input.tool.name == "bare"`:                             "leave sum out to count calls",
+		`limit contains {"budget": "b", "max": 3, "sum": "any"} if input.tool.name == "free"`:                              "",
+		`deny contains "x" if { input.tool.name == "counted"; input.call.args.way == "cash" }`:                             `argument "way" of counted is never "cash"`,
+		`deny contains "x" if { input.tool.name == "counted"; input.call.args.way in {"card", "bank"} }`:                   "",
+		`deny contains "x" if { input.tool.name == "counted"; input.call.args.amount > "100" }`:                            "without quotes",
+		`deny contains "x" if { input.tool.name == "counted"; input.call.args.amount > 100 }`:                              "",
+		`deny contains "x" if { input.tool.name == "counted"; input.call.args.dry == true }`:                               "",
+		`redact contains "/args/amuont" if input.tool.name == "pay"`:                                                       "did you mean amount?",
+		`redact contains "/output/amuont" if input.tool.name == "pay"`:                                                     "",
+		`deny contains "x" if { input.tool.name == "pay"; some k in ["a"]; input.call.args[k] }`:                           "",
+		`hint contains "x" if { input.tool.name == "pay"; not input.call.args.amount; count(input.call.args) > 0 }`:        "",
 	} {
 		t.Run(text, func(t *testing.T) {
-			got := warned(t, text, pay, older, free)
+			got := warned(t, text, pay, older, free, send, counted, rego.Tool{Name: "bare", Counters: []string{}})
 			if says == "" {
 				require.Empty(t, got)
 			} else {
@@ -148,6 +190,11 @@ func TestComparisonsThatNeverHold(t *testing.T) {
 		`input.access.resource.scheme == "https://"`:               `write "https"`,
 		`input.access.resource.root == "/home/me"`:                 "--root",
 		`input.access.resource.text == "a.txt"`:                    "write it whole",
+		`input.access.resource.text == "file:///workspace/a"`:      `write "file://workspace/a": the first name is the root`,
+		`startswith(input.access.resource.text, "file:///etc")`:    "the first name is the root",
+		`startswith(input.access.resource.text, "/etc")`:           "compare input.access.resource.path",
+		`input.access.resource.statement == "DROP"`:                `write "drop"`,
+		`".." in input.access.resource.segments`:                   "canonical path",
 		`input.access.resource.ext == "go"`:                        `write ".go"`,
 		`input.time > "yesterday"`:                                 "time.clock",
 		`input.txn.calls > "5"`:                                    "without quotes",
@@ -171,7 +218,7 @@ func TestComparisonsThatNeverHold(t *testing.T) {
 	}
 	for _, fine := range []string{
 		`input.access.resource.host == "[::1]"`, `input.access.resource.ext == ""`, `input.access.resource.root == "w"`, `input.access.resource.scheme == "https"`,
-		`input.access.resource.text == "file://a/b"`, `startswith(input.access.resource.path, "a")`, `input.txn.calls > input.call.args.n`,
+		`input.access.resource.text == "file://a/b"`, `input.access.resource.text == "exec:///bin/sh"`, `startswith(input.access.resource.text, "file://")`, `input.access.resource.statement == "drop"`, `startswith(input.access.resource.path, "a")`, `input.txn.calls > input.call.args.n`,
 		`input.call.args.n > 5`, `"a" in input.principal.roles`, `"a" in input.call.args.list`, `startswith(input.call.args.x, "/")`, `regex.match("^a", input.tool.name)`,
 		`input.tool.name in data.names`, `data.names[0] == input.tool.name`, `data.none[input.tool.name]`, `input.tool.name in data.none`, `input.tool.name in data.on`,
 		`data.names[input.call.args.n] == "x"`, `input.tool.name in helper`,

@@ -16,6 +16,10 @@ type Tool struct {
 	Classes []string // effect classes of its calls; empty: unknown
 	Args    []string // names of its arguments; nil: any
 	Missing []string // optional arguments among Args
+
+	Types    map[string]string   // JSON types of arguments that have exactly one
+	Enums    map[string][]string // all valid texts of arguments that have such a list
+	Counters []string            // names of its counters; nil: any
 }
 
 // WarningsFor returns the result of Warnings and more warnings. They concern
@@ -80,6 +84,8 @@ func (t *toolLint) rule(r setRule) {
 		return
 	}
 	t.arguments(r, known)
+	t.argumentValues(r, known)
+	t.sums(r, known)
 	t.versions(r, known)
 	t.classes(r, known)
 }
@@ -109,6 +115,10 @@ func (t *toolLint) counts(rule *ast.Rule) {
 		case "ran", "ran_within", "failed_within", "sum_within", "recently":
 			if t.modules.hasLib() {
 				see(ops[0], loc)
+			}
+		case "happened", "before", "count", "sum", "sum_with":
+			if t.modules.hasLib() && name != callName(e) {
+				t.pastTools(name, ops, func(op *ast.Term) { see(op, loc) })
 			}
 		case "object.get":
 			if path, ok := t.getPath(e); ok && len(path) > 0 {

@@ -36,7 +36,7 @@ func Warn(a *cli.App, engine *rego.Engine, paths []string, tools []tool.Tool) {
 func Tools(tools []tool.Tool) []rego.Tool {
 	out := make([]rego.Tool, 0, len(tools))
 	for _, t := range tools {
-		one := rego.Tool{Name: t.Name(), Version: t.Spec().Version}
+		one := rego.Tool{Name: t.Name(), Version: t.Spec().Version, Counters: append([]string{}, slices.Sorted(maps.Keys(t.Spec().Counters))...)}
 		if t.Spec().ClassOf == nil {
 			one.Classes = []string{string(t.Class())}
 		}
@@ -46,9 +46,10 @@ func Tools(tools []tool.Tool) []rego.Tool {
 			Required   []string
 		}
 		if json.Unmarshal(t.InputSchema(), &schema) == nil && schema.Type == "object" {
-			one.Args = []string{}
+			one.Args, one.Types, one.Enums = []string{}, map[string]string{}, map[string][]string{}
 			for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 				one.Args = append(one.Args, name)
+				describe(&one, name, schema.Properties[name])
 				if !slices.Contains(schema.Required, name) {
 					one.Missing = append(one.Missing, name)
 				}
@@ -57,4 +58,19 @@ func Tools(tools []tool.Tool) []rego.Tool {
 		out = append(out, one)
 	}
 	return out
+}
+
+// describe adds what the schema of an argument says of its values. Another form
+// of type or enum, such as a list of types, says nothing here.
+func describe(to *rego.Tool, arg string, schema json.RawMessage) {
+	var of struct{ Type, Enum json.RawMessage }
+	var kind string
+	var valid []string
+	if json.Unmarshal(schema, &of) != nil || json.Unmarshal(of.Type, &kind) != nil {
+		return
+	}
+	to.Types[arg] = kind
+	if json.Unmarshal(of.Enum, &valid) == nil {
+		to.Enums[arg] = valid
+	}
 }
