@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
 	dbosagent "github.com/remit-dev/remit/engine/dbos"
 	"github.com/remit-dev/remit/internal/host"
 	"github.com/remit-dev/remit/internal/proof/pgtest"
@@ -43,14 +45,13 @@ type life struct {
 	root   dbos.Context
 	rt     *agent.Runtime
 	engine *dbosagent.Engine
-	asked  chan string // calls that wait
 	end    func()
 }
 
 // live begins a process. work is its workflow, which takes and returns a text.
-func (j job) live(t *testing.T, policy string, work func(*dbosagent.Txn, string) (string, error)) (l life, run dbos.Workflow[string, string]) {
+func (j job) live(t *testing.T, policy string, work func(*dbosagent.Txn, string) (string, error), opts ...agent.Option) (l life, run dbos.Workflow[string, string]) {
 	t.Helper()
-	rt, closeAll, err := j.runtime(t.Context(), host.Real(), policy)
+	rt, closeAll, err := j.runtime(t.Context(), host.Real(), policy, opts...)
 	require.NoError(t, err)
 	l.rt = rt
 	l.root, err = dbos.NewContext(context.Background(), dbos.Config{
@@ -73,6 +74,16 @@ func (j job) live(t *testing.T, policy string, work func(*dbosagent.Txn, string)
 	}
 	t.Cleanup(l.end)
 	return l, run
+}
+
+// reverted waits for the end of a transaction: DBOS can return the result of a workflow before its function has returned.
+func (l life) reverted(t *testing.T, txn string) {
+	t.Helper()
+	for end := record.Kind(""); end != record.KindAborted; {
+		loaded, err := l.rt.Load(t.Context(), txn)
+		require.NoError(t, err)
+		end = loaded.End
+	}
 }
 
 // waiting is the first call or commit that waits, as remit pending finds it.
@@ -105,6 +116,7 @@ func deletes(tx *dbosagent.Txn, _ string) (string, error) {
 
 // TestWaits: a call waits for its answer while no process of the workflow is there, and the next one goes on.
 func TestWaits(t *testing.T) {
+	t.Parallel()
 	database, _ := pgtest.Database(t)
 	for _, approved := range []bool{true, false} {
 		j := newJob(t, database, fmt.Sprint("waits-", approved), false)
@@ -143,6 +155,7 @@ func TestWaits(t *testing.T) {
 
 // TestCancelled: cancelling a workflow reverts its transaction, at once or when the next process begins.
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	database, _ := pgtest.Database(t)
 	t.Run("while it waits", func(t *testing.T) {
 		j := newJob(t, database, "cancelled-live", false)
@@ -154,10 +167,25 @@ func TestCancelled(t *testing.T) {
 		require.NoError(t, dbos.CancelWorkflow(l.root, j.Workflow))
 		_, err = h.GetResult()
 		require.ErrorIs(t, err, dbos.ErrWorkflowCancelled)
-		for loaded := new(revert.Txn); loaded.End == ""; { // DBOS can return the result before the function has
-			loaded, err = l.rt.Load(t.Context(), txn)
-			require.NoError(t, err)
-		}
+		l.reverted(t, txn)
+		require.Equal(t, before, j.files(t))
+	})
+	// DBOS has not recorded the step when the call already waits, so it refuses the record.
+	t.Run("before the step is on record", func(t *testing.T) {
+		j := newJob(t, database, "cancelled-step", false)
+		asked := make(chan string, 1)
+		var l life
+		var run dbos.Workflow[string, string]
+		l, run = j.live(t, asking, deletes, agent.OnWaiting(func(r ctxperm.ApprovalRequest) {
+			assert.NoError(t, dbos.CancelWorkflow(l.root, j.Workflow))
+			asked <- r.Txn
+		}))
+		require.NoError(t, dbos.Launch(l.root))
+		h, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+		require.NoError(t, err)
+		_, err = h.GetResult()
+		require.ErrorIs(t, err, dbos.ErrWorkflowCancelled)
+		l.reverted(t, <-asked)
 		require.Equal(t, before, j.files(t))
 	})
 	t.Run("without a process", func(t *testing.T) {
@@ -186,6 +214,7 @@ func TestCancelled(t *testing.T) {
 
 // TestForgotten: a transaction of a workflow that the database does not have stays as it is.
 func TestForgotten(t *testing.T) {
+	t.Parallel()
 	database, _ := pgtest.Database(t)
 	j := newJob(t, database, "forgotten", false)
 	l, run := j.live(t, asking, deletes)
@@ -204,6 +233,7 @@ func TestForgotten(t *testing.T) {
 
 // TestCommitWaits: the commit waits like a call.
 func TestCommitWaits(t *testing.T) {
+	t.Parallel()
 	database, _ := pgtest.Database(t)
 	for _, approved := range []bool{true, false} {
 		j := newJob(t, database, fmt.Sprint("commit-", approved), false)
@@ -230,6 +260,7 @@ func TestCommitWaits(t *testing.T) {
 
 // TestPanic: a panic reverts, and the workflow ends with an error.
 func TestPanic(t *testing.T) {
+	t.Parallel()
 	database, _ := pgtest.Database(t)
 	j := newJob(t, database, "panics", false)
 	l, run := j.live(t, rules, func(tx *dbosagent.Txn, _ string) (string, error) {
@@ -251,6 +282,7 @@ func TestPanic(t *testing.T) {
 
 // TestSeveral: a workflow can make several transactions, each with its own failed, and remit reverts one after the fact.
 func TestSeveral(t *testing.T) {
+	t.Parallel()
 	database, _ := pgtest.Database(t)
 	j := newJob(t, database, "several", false)
 	var l life
@@ -284,6 +316,7 @@ func TestSeveral(t *testing.T) {
 
 // TestBadInput: what cannot work says what is wrong and runs nothing.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	database, _ := pgtest.Database(t)
 	j := newJob(t, database, "bad-input", false)
 	l, run := j.live(t, rules, deletes)

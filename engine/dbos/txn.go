@@ -21,11 +21,11 @@ const client = "dbos"
 
 // Txn is the transaction of a workflow. Like the workflow, it is for one goroutine.
 type Txn struct {
-	e    *Engine
-	ctx  dbos.Context
-	id   string
-	tx   *agent.Txn              // of this process; nil: a dead one began it, and nothing needed it since
-	died map[string]*revert.Call // the calls that a dead process left, once tx is here
+	e      *Engine
+	ctx    dbos.Context
+	id     string
+	tx     *agent.Txn              // of this process; nil: a dead one began it, and nothing needed it since
+	died   map[string]*revert.Call // the calls that a dead process left, once tx is here
 	failed error                   // why nothing can run any more
 }
 
@@ -125,11 +125,10 @@ func (tx *Txn) end(err error) error {
 	if err == nil {
 		return tx.commit()
 	}
-	if stop := tx.ctx.Err(); stop != nil && !tx.cancelled() {
-		return err // DBOS shuts down: the workflow goes on later
-	}
-	if errors.Is(err, dbos.ErrConflictingWorkflowID) {
-		return err // another process has taken over the workflow
+	// DBOS shuts down and the workflow goes on later, or another process has taken it over. A cancellation can look like both,
+	// depending on what the workflow did when it came.
+	if gone := tx.ctx.Err() != nil || errors.Is(err, dbos.ErrConflictingWorkflowID); gone && !tx.cancelled() {
+		return err
 	}
 	return errors.Join(err, tx.revert())
 }
