@@ -24,8 +24,8 @@ POSTGRES  ?= /tmp/remit-postgres
 
 # The main module, and the separate modules, whose dependencies are not dependencies of remit.
 MODULES = . $(shell find . -mindepth 2 -name go.mod -not -path './.git/*' -exec dirname {} \; | sort)
-# Modules that test remit with other libraries: frameworks, the SDKs of providers.
-ADAPTERS = $(filter ./examples/% ./tool/wire/%,$(MODULES))
+# Modules that use or test remit with other libraries: durable engines, frameworks, the SDKs of providers.
+ADAPTERS = $(filter ./engine/% ./examples/% ./tool/wire/%,$(MODULES))
 PACKAGES = $(patsubst github.com/remit-dev/remit%,.%,$(shell $(GO) list ./...))
 # Folders with a goroutine, a lock or an atomic value in some file.
 SHARES = ^[[:space:]]*go (func|[a-z])|[.]Go[(]|sync[.]|atomic[.]

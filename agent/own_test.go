@@ -37,6 +37,11 @@ func TestOwn(t *testing.T) {
 	require.Equal(t, tx.ID(), told.Txn)
 	_, err = theirs.Outcome(t.Context(), out.Call)
 	require.ErrorIs(t, err, journal.ErrNotFound)
+	of, err := rt.Outcome(t.Context(), out.Call) // the host's own view has all sessions
+	require.NoError(t, err)
+	require.Equal(t, told, of)
+	_, err = rt.Outcome(t.Context(), "c_none")
+	require.ErrorIs(t, err, journal.ErrNotFound)
 	require.NoError(t, tx.Commit(t.Context()))
 	_, err = mine.ResumeTxn(t.Context(), tx.ID())
 	require.Error(t, err)

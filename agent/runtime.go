@@ -190,6 +190,20 @@ func (rt *Runtime) Load(ctx context.Context, txn string) (*revert.Txn, error) {
 	return rt.services.Reverter.Load(ctx, txn)
 }
 
+// Outcome returns the recorded outcome of a call of any session; see
+// Session.Outcome.
+func (rt *Runtime) Outcome(ctx context.Context, call string) (tool.Outcome, error) {
+	t, c, err := revert.LoadCall(ctx, rt.journal, call)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	s, err := rt.sessionByID(ctx, t.Session)
+	if err != nil {
+		return tool.Outcome{}, err
+	}
+	return s.outcome(t, c), nil
+}
+
 // Revert reverts a transaction or a call of any session, as how says. id is the
 // ID of either. The transaction is an open one of this runtime, once its calls
 // in flight have ended; an abandoned one; or a committed one. If the revert is

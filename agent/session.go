@@ -286,7 +286,11 @@ func (s *Session) Outcome(ctx context.Context, call string) (tool.Outcome, error
 	if err != nil {
 		return tool.Outcome{}, err
 	}
-	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(t.ID), nil, t.Prompt).line.Outcome(c), nil
+	return s.outcome(t, c), nil
+}
+
+func (s *Session) outcome(t *revert.Txn, c *revert.Call) tool.Outcome {
+	return newTxn(s, revert.NewRecorder(s.rt.journal, s.rt.services.Host, s.id).In(t.ID), nil, t.Prompt).line.Outcome(c)
 }
 
 // FindTxn returns the transaction of this session that an ID identifies: its

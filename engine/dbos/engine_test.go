@@ -1,0 +1,341 @@
+package dbosagent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbos-inc/dbos-transact-golang/dbos"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/ctxperm"
+	dbosagent "github.com/remit-dev/remit/engine/dbos"
+	"github.com/remit-dev/remit/internal/host"
+	"github.com/remit-dev/remit/internal/proof/pgtest"
+	"github.com/remit-dev/remit/perm"
+	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
+	"github.com/remit-dev/remit/tool"
+)
+
+const asking = `package remit
+
+allow contains "everything" if true
+
+ask contains "deletions are asked about" if input.tool.name == "file_delete"
+`
+
+const askingCommits = `package remit
+
+allow contains "everything" if true
+
+ask_commit contains "commits are asked about" if true
+`
+
+// life is one process of an application, as far as DBOS and remit can tell.
+type life struct {
+	root   dbos.Context
+	rt     *agent.Runtime
+	engine *dbosagent.Engine
+	end    func()
+}
+
+// live begins a process. work is its workflow, which takes and returns a text.
+func (j job) live(t *testing.T, policy string, work func(*dbosagent.Txn, string) (string, error), opts ...agent.Option) (l life, run dbos.Workflow[string, string]) {
+	t.Helper()
+	rt, closeAll, err := j.runtime(t.Context(), host.Real(), policy, opts...)
+	require.NoError(t, err)
+	l.rt = rt
+	l.root, err = dbos.NewContext(context.Background(), dbos.Config{
+		AppName: j.Workflow, DatabaseURL: j.Database, ApplicationVersion: "1", ExecutorID: "one", Logger: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	l.engine, err = dbosagent.New(l.root, rt, dbosagent.Poll(5*time.Millisecond))
+	require.NoError(t, err)
+	run = func(ctx dbos.Context, in string) (string, error) {
+		return dbosagent.Run(ctx, l.engine, perm.Principal{ID: "worker"}, func(tx *dbosagent.Txn) (string, error) { return work(tx, in) })
+	}
+	dbos.RegisterWorkflow(l.root, run, dbos.WithWorkflowName("work"))
+	ended := false
+	l.end = func() {
+		if !ended {
+			ended = true
+			require.NoError(t, dbos.Shutdown(l.root, time.Minute))
+			closeAll()
+		}
+	}
+	t.Cleanup(l.end)
+	return l, run
+}
+
+// reverted waits for the end of a transaction: DBOS can return the result of a workflow before its function has returned.
+func (l life) reverted(t *testing.T, txn string) {
+	t.Helper()
+	for end := record.Kind(""); end != record.KindAborted; {
+		loaded, err := l.rt.Load(t.Context(), txn)
+		require.NoError(t, err)
+		end = loaded.End
+	}
+}
+
+// waiting is the first call or commit that waits, as remit pending finds it.
+func waiting(t *testing.T, j journal.Journal) (txn, call, digest string) {
+	t.Helper()
+	for {
+		for e, err := range j.Entries(t.Context(), journal.Query{Kinds: []record.Kind{record.KindAsked, record.KindCommitDecided}}) {
+			require.NoError(t, err)
+			var asked struct{ Digest string }
+			require.NoError(t, json.Unmarshal(e.Body, &asked))
+			if e.Header.Kind == record.KindAsked {
+				call = e.Header.Call
+			}
+			return e.Header.Txn, call, asked.Digest
+		}
+		require.NoError(t, t.Context().Err())
+	}
+}
+
+func deletes(tx *dbosagent.Txn, _ string) (string, error) {
+	if _, err := tx.Invoke("count", tool.Args{}); err != nil {
+		return "", err
+	}
+	out, err := tx.Invoke("file_delete", tool.Args{"path": "c.txt"})
+	if err != nil && !errors.Is(err, tool.ErrDenied) {
+		return "", err
+	}
+	return string(out.Status), nil
+}
+
+// TestWaits: a call waits for its answer while no process of the workflow is there, and the next one goes on.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	for _, approved := range []bool{true, false} {
+		j := newJob(t, database, fmt.Sprint("waits-", approved), false)
+		l, run := j.live(t, asking, deletes)
+		require.NoError(t, dbos.Launch(l.root))
+		_, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+		require.NoError(t, err)
+		_, call, _ := waiting(t, l.rt.Journal())
+		l.end()
+		require.Equal(t, map[string]string{"a.txt": "alpha\n", "c.txt": "sea\n", "n.txt": "1"}, j.files(t), "the transaction stays open")
+
+		rt, closeAll, err := j.runtime(t.Context(), host.Real(), asking)
+		require.NoError(t, err)
+		require.NoError(t, rt.Answer(t.Context(), agent.Answer{Call: call, Approved: approved, By: "boss"}))
+		closeAll()
+
+		l, _ = j.live(t, asking, deletes)
+		_, err = l.engine.Recover(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, dbos.Launch(l.root))
+		h, err := dbos.RetrieveWorkflow[string](l.root, j.Workflow)
+		require.NoError(t, err)
+		out, err := h.GetResult()
+		require.NoError(t, err)
+		want := map[string]string{"a.txt": "alpha\n", "n.txt": "1"}
+		if approved {
+			require.Equal(t, "done", out)
+		} else {
+			require.Equal(t, "denied", out)
+			want["c.txt"] = "sea\n"
+		}
+		require.Equal(t, want, j.files(t))
+		l.end()
+	}
+}
+
+// TestCancelled: cancelling a workflow reverts its transaction, at once or when the next process begins.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	t.Run("while it waits", func(t *testing.T) {
+		j := newJob(t, database, "cancelled-live", false)
+		l, run := j.live(t, asking, deletes)
+		require.NoError(t, dbos.Launch(l.root))
+		h, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+		require.NoError(t, err)
+		txn, _, _ := waiting(t, l.rt.Journal())
+		require.NoError(t, dbos.CancelWorkflow(l.root, j.Workflow))
+		_, err = h.GetResult()
+		require.ErrorIs(t, err, dbos.ErrWorkflowCancelled)
+		l.reverted(t, txn)
+		require.Equal(t, before, j.files(t))
+	})
+	// DBOS has not recorded the step when the call already waits, so it refuses the record.
+	t.Run("before the step is on record", func(t *testing.T) {
+		j := newJob(t, database, "cancelled-step", false)
+		asked := make(chan string, 1)
+		var l life
+		var run dbos.Workflow[string, string]
+		l, run = j.live(t, asking, deletes, agent.OnWaiting(func(r ctxperm.ApprovalRequest) {
+			assert.NoError(t, dbos.CancelWorkflow(l.root, j.Workflow))
+			asked <- r.Txn
+		}))
+		require.NoError(t, dbos.Launch(l.root))
+		h, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+		require.NoError(t, err)
+		_, err = h.GetResult()
+		require.ErrorIs(t, err, dbos.ErrWorkflowCancelled)
+		l.reverted(t, <-asked)
+		require.Equal(t, before, j.files(t))
+	})
+	t.Run("without a process", func(t *testing.T) {
+		j := newJob(t, database, "cancelled-dead", false)
+		l, run := j.live(t, asking, deletes)
+		require.NoError(t, dbos.Launch(l.root))
+		_, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+		require.NoError(t, err)
+		txn, _, _ := waiting(t, l.rt.Journal())
+		l.end()
+		l, _ = j.live(t, asking, deletes)
+		require.NoError(t, dbos.CancelWorkflow(l.root, j.Workflow))
+		rec, err := l.engine.Recover(t.Context())
+		require.NoError(t, err)
+		require.Len(t, rec.Compensated, 1)
+		require.Empty(t, rec.Unknown)
+		require.Equal(t, before, j.files(t))
+		loaded, err := l.rt.Load(t.Context(), txn)
+		require.NoError(t, err)
+		require.Equal(t, record.KindAborted, loaded.End)
+		rec, err = l.engine.Recover(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, rec.Compensated, "once")
+	})
+}
+
+// TestForgotten: a transaction of a workflow that the database does not have stays as it is.
+func TestForgotten(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "forgotten", false)
+	l, run := j.live(t, asking, deletes)
+	require.NoError(t, dbos.Launch(l.root))
+	_, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+	require.NoError(t, err)
+	txn, _, _ := waiting(t, l.rt.Journal())
+	l.end()
+	j.Database, _ = pgtest.Database(t)
+	l, _ = j.live(t, asking, deletes)
+	rec, err := l.engine.Recover(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{txn}, rec.Unknown)
+	require.Equal(t, "1", j.files(t)["n.txt"])
+}
+
+// TestCommitWaits: the commit waits like a call.
+func TestCommitWaits(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	for _, approved := range []bool{true, false} {
+		j := newJob(t, database, fmt.Sprint("commit-", approved), false)
+		l, run := j.live(t, askingCommits, func(tx *dbosagent.Txn, _ string) (string, error) {
+			out, err := tx.Invoke("count", tool.Args{})
+			return out.Text, err
+		})
+		require.NoError(t, dbos.Launch(l.root))
+		h, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+		require.NoError(t, err)
+		txn, _, digest := waiting(t, l.rt.Journal())
+		require.NoError(t, l.rt.Answer(t.Context(), agent.Answer{Txn: txn, Approved: approved, By: "boss", RequestDigest: digest}))
+		out, err := h.GetResult()
+		if approved {
+			require.NoError(t, err)
+			require.Equal(t, "1", out)
+			require.Equal(t, "1", j.files(t)["n.txt"])
+		} else {
+			require.ErrorContains(t, err, txn)
+			require.Equal(t, before, j.files(t))
+		}
+	}
+}
+
+// TestPanic: a panic reverts, and the workflow ends with an error.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "panics", false)
+	l, run := j.live(t, rules, func(tx *dbosagent.Txn, _ string) (string, error) {
+		if _, err := tx.Invoke("count", tool.Args{}); err != nil {
+			return "", err
+		}
+		panic("not this time")
+	})
+	require.NoError(t, dbos.Launch(l.root))
+	h, err := dbos.RunWorkflow(l.root, run, "")
+	require.NoError(t, err)
+	_, err = h.GetResult()
+	require.ErrorContains(t, err, "not this time")
+	require.Equal(t, before, j.files(t))
+	rec, err := l.rt.Recover(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, rec.Abandoned)
+}
+
+// TestSeveral: a workflow can make several transactions, each with its own failed, and remit reverts one after the fact.
+func TestSeveral(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "several", false)
+	var l life
+	l, _ = j.live(t, rules, deletes)
+	var ids []string
+	twice := func(ctx dbos.Context, _ string) (int, error) {
+		for range 2 {
+			if _, err := dbosagent.Run(ctx, l.engine, perm.Principal{ID: "worker"}, func(tx *dbosagent.Txn) (string, error) {
+				ids = append(ids, tx.ID())
+				out, err := tx.Invoke("count", tool.Args{})
+				return out.Text, err
+			}); err != nil {
+				return 0, err
+			}
+		}
+		return len(ids), nil
+	}
+	dbos.RegisterWorkflow(l.root, twice, dbos.WithWorkflowName("twice"))
+	require.NoError(t, dbos.Launch(l.root))
+	h, err := dbos.RunWorkflow(l.root, twice, "")
+	require.NoError(t, err)
+	n, err := h.GetResult()
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.NotEqual(t, ids[0], ids[1])
+	require.Equal(t, "2", j.files(t)["n.txt"])
+	_, err = l.rt.Revert(t.Context(), ids[1], revert.Options{})
+	require.NoError(t, err)
+	require.Equal(t, "1", j.files(t)["n.txt"])
+}
+
+// TestBadInput: what cannot work says what is wrong and runs nothing.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "bad-input", false)
+	l, run := j.live(t, rules, deletes)
+	_, err := dbosagent.New(nil, l.rt)
+	require.ErrorContains(t, err, "needs a DBOS context")
+	_, err = dbosagent.New(l.root, nil)
+	require.ErrorContains(t, err, "and a runtime")
+	_, err = dbosagent.New(l.root, l.rt, dbosagent.Poll(0))
+	require.ErrorContains(t, err, "dbosagent.Poll: 0s")
+	_, err = run(l.root, "")
+	require.ErrorContains(t, err, "for the function of a workflow")
+	_, err = dbosagent.Run[string](l.root, nil, perm.Principal{}, nil)
+	require.ErrorContains(t, err, "needs an engine and a function")
+	require.NoError(t, dbos.Launch(l.root))
+	for _, id := range []string{strings.Repeat("w", 101), "two words", "ümlaut"} {
+		h, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(id))
+		require.NoError(t, err)
+		_, err = h.GetResult()
+		require.ErrorContains(t, err, "the ID of the workflow", id)
+	}
+	require.Equal(t, before, j.files(t))
+}
