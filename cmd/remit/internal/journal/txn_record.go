@@ -116,8 +116,8 @@ type callLine struct {
 	Reverted string        `json:"reverted,omitempty"` // all, some, none, or in_flight
 	Queued   bool          `json:"queued,omitempty"`   // the commit releases the call
 	Began    time.Time     `json:"began"`
-	Ended    *time.Time    `json:"ended,omitempty"` // absent for a call in flight
-	Erased   *erasedRecord `json:"erased,omitempty"`   // set: the records of the call are gone
+	Ended    *time.Time    `json:"ended,omitempty"`  // absent for a call in flight
+	Erased   *erasedRecord `json:"erased,omitempty"` // set: the records of the call are gone
 	// Feedback lists the feedback, oldest first. The newest of each person
 	// counts.
 	Feedback []provenance.Feedback `json:"feedback,omitempty"`
