@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
@@ -23,6 +24,7 @@ type logFlags struct {
 	logFilter
 
 	json, calls bool
+	all         bool   // list the journals
 	only        string // the transaction or the prompt
 	newest      int    // 0: all
 }
@@ -40,6 +42,9 @@ func LogCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && f.only != "" {
 				return cli.UsageProblem("give the id, or --txn, and not both")
+			}
+			if f.all {
+				return f.listJournals(cmd, a, args)
 			}
 			f.only = cmp.Or(f.only, strings.Join(args, ""))
 			if f.only == "" && cmd.Flags().Changed("txn") {
@@ -59,8 +64,19 @@ func LogCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.calls, "calls", false, "list the calls of prompts too")
 	cmd.Flags().IntVarP(&f.newest, "newest", "n", 0, "list only the newest `N` transactions (default: all)")
 	cmd.Flags().StringVar(&f.only, "txn", "", "list only the transaction with this `ID`")
+	cmd.Flags().BoolVar(&f.all, "all", false, "list the journals in the user's state folder: the workspace of each, also of those that were moved or deleted")
 	f.flags(cmd)
 	return cmd
+}
+
+// listJournals lists the journals. No other flag than --json goes with it.
+func (f *logFlags) listJournals(cmd *cobra.Command, a *cli.App, args []string) error {
+	other := len(args) > 0
+	cmd.Flags().Visit(func(given *pflag.Flag) { other = other || given.Name != "all" && given.Name != "json" })
+	if other {
+		return cli.UsageProblem("--all lists journals: of the other flags, only --json goes with it")
+	}
+	return writeJournals(cmd.Context(), a, f.json)
 }
 
 // logList lists transactions.
