@@ -43,6 +43,9 @@ func LogCommand(a *cli.App) *cobra.Command {
 			if len(args) == 1 && f.only != "" {
 				return cli.UsageProblem("give the id, or --txn, and not both")
 			}
+			if !f.json {
+				a.Page()
+			}
 			if f.all {
 				return f.listJournals(cmd, a, args)
 			}
