@@ -13,6 +13,9 @@ type helpGroup struct {
 	verbs     []string
 }
 
+// helpExample has the examples of a verb, one on each line.
+type helpExample struct{ verb, Example string }
+
 func helpGroups() []helpGroup {
 	return []helpGroup{
 		{"agents", "Let agents act:", []string{"run", "exec", "connect", "disconnect", "serve", "gateway", "init", "token", "hook", "daemon"}},
@@ -33,41 +36,41 @@ func groupHelp(root *cobra.Command) {
 			}
 		}
 	}
-	for verb, lines := range helpExamples() {
-		if c, _, err := root.Find(strings.Fields(verb)); err == nil {
-			c.Example = "  " + strings.ReplaceAll(lines, "\n", "\n  ")
+	for _, of := range helpExamples() {
+		if c, _, err := root.Find(strings.Fields(of.verb)); err == nil {
+			c.Example = "  " + strings.ReplaceAll(of.Example, "\n", "\n  ")
 		}
 	}
 }
 
 // helpExamples returns the examples of verbs, in the words of a shell.
-func helpExamples() map[string]string {
-	return map[string]string{
-		"run": "remit run script.jsonl\n" +
+func helpExamples() []helpExample {
+	return []helpExample{
+		{verb: "run", Example: "remit run script.jsonl\n" +
 			"remit run --on-ask wait --policy policy.rego script.jsonl\n" +
-			`echo '{"tool":"file_list","args":{"path":"."}}' | remit run -`,
-		"exec": "remit exec -- make test",
-		"log": "remit log -n 5\n" +
+			`echo '{"tool":"file_list","args":{"path":"."}}' | remit run -`},
+		{verb: "exec", Example: "remit exec -- make test"},
+		{verb: "log", Example: "remit log -n 5\n" +
 			"remit log --since 2h --tool shell\n" +
 			"remit log --path src/main.go --outcome denied\n" +
-			"remit log --pending",
-		"show": "remit show c_0h3k5",
-		"diff": "remit diff\n" +
-			"remit diff t_0h3k5 | git apply -R",
-		"revert": "remit revert --preview\n" +
+			"remit log --pending"},
+		{verb: "show", Example: "remit show c_0h3k5"},
+		{verb: "diff", Example: "remit diff\n" +
+			"remit diff t_0h3k5 | git apply -R"},
+		{verb: "revert", Example: "remit revert --preview\n" +
 			"remit undo\n" +
 			"remit revert --file src/main.go\n" +
-			"remit revert c_0h3k5",
-		"redo":           "remit redo\nremit redo t_0h3k5",
-		"approve":        "remit approve c_0h3k5\nremit approve c_0h3k5 --remember session",
-		"deny":           `remit deny c_0h3k5 --why "use the other branch"`,
-		"pending":        "remit pending\nremit pending c_0h3k5",
-		"resume":         "remit resume t_0h3k5 --at-end commit",
-		"connect":        "remit connect claude-code",
-		"tools":          "remit tools file_write\nremit tools --why http_fetch",
-		"policy check":   "remit policy check policy.rego",
-		"policy fmt":     "remit policy fmt -w policy.rego\nremit policy fmt --fail -l policies",
-		"policy eval":    `remit policy eval --line '{"tool":"file_read","args":{"path":"a"}}' policy.rego` + "\nremit policy eval --call c_0h3k5 policy.rego",
-		"policy explain": "remit policy explain c_0h3k5",
+			"remit revert c_0h3k5"},
+		{verb: "redo", Example: "remit redo\nremit redo t_0h3k5"},
+		{verb: "approve", Example: "remit approve c_0h3k5\nremit approve c_0h3k5 --remember session"},
+		{verb: "deny", Example: `remit deny c_0h3k5 --why "use the other branch"`},
+		{verb: "pending", Example: "remit pending\nremit pending c_0h3k5"},
+		{verb: "resume", Example: "remit resume t_0h3k5 --at-end commit"},
+		{verb: "connect", Example: "remit connect claude-code"},
+		{verb: "tools", Example: "remit tools file_write\nremit tools --why http_fetch"},
+		{verb: "policy check", Example: "remit policy check policy.rego"},
+		{verb: "policy fmt", Example: "remit policy fmt -w policy.rego\nremit policy fmt --fail -l policies"},
+		{verb: "policy eval", Example: `remit policy eval --line '{"tool":"file_read","args":{"path":"a"}}' policy.rego` + "\nremit policy eval --call c_0h3k5 policy.rego"},
+		{verb: "policy explain", Example: "remit policy explain c_0h3k5"},
 	}
 }

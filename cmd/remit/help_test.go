@@ -29,8 +29,9 @@ func TestHelpGroups(t *testing.T) {
 
 // TestHelpExamples checks that the verbs and the flags of each example exist.
 func TestHelpExamples(t *testing.T) {
-	for verb, lines := range helpExamples() {
-		for line := range strings.Lines(lines) {
+	for _, of := range helpExamples() {
+		verb := of.verb
+		for line := range strings.Lines(of.Example) {
 			_, command, found := strings.Cut("| "+line, "remit ")
 			require.True(t, found, line)
 			command, _, _ = strings.Cut(command, " | ")

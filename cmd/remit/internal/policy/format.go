@@ -17,7 +17,14 @@ import (
 )
 
 // formatFlags holds the flags of remit policy fmt.
-type formatFlags struct{ write, list, fail bool }
+type formatFlags struct{ write, list, fail, json bool }
+
+// formatOutput is the JSON form of a formatted file.
+type formatOutput struct {
+	File    string `json:"file"` // - is standard input
+	Changed bool   `json:"changed"`
+	Text    string `json:"text,omitempty"` // absent with --list and --write
+}
 
 func formatCommand(a *cli.App) *cobra.Command {
 	var f formatFlags
@@ -30,6 +37,7 @@ func formatCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&f.write, "write", "w", false, "write each file back that changes, and print nothing")
 	cmd.Flags().BoolVarP(&f.list, "list", "l", false, "list the files that change, and do not print them")
+	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object for each file")
 	cmd.Flags().BoolVar(&f.fail, "fail", false, "exit with code 5 if a file changes")
 	return cmd
 }
@@ -71,7 +79,7 @@ func (f formatFlags) format(a *cli.App, name string, text []byte) error {
 	if changes && f.fail {
 		a.ExitWith(cli.ExitFailed)
 	}
-	if changes && f.list {
+	if changes && f.list && !f.json {
 		_, _ = fmt.Fprintln(a.Out, cli.Printable(name))
 	}
 	if changes && f.write {
@@ -83,9 +91,14 @@ func (f formatFlags) format(a *cli.App, name string, text []byte) error {
 			return formatProblem(name, err)
 		}
 	}
-	if !f.list && !f.write {
-		_, err = a.Out.Write(formatted)
+	if f.list || f.write {
+		formatted = nil
 	}
+	if f.json {
+		a.WriteJSON(formatOutput{name, changes, string(formatted)})
+		return nil
+	}
+	_, err = a.Out.Write(formatted)
 	return err
 }
 
