@@ -64,9 +64,8 @@ help: ## List the targets
 run: build ## Build the command and watch the quick start demo
 	@sh examples/quickstart/demo.sh bin/remit
 
-build: ## Build bin/remit, without cgo
-	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/ ./cmd/remit
+build: ## Build bin/remit, without cgo; says how far it is
+	@sh .ci/build '$(GO)'
 
 postgres: ## Start the distribution's PostgreSQL in the folder POSTGRES, to try a shared journal; prints its location and how to stop it
 	@sh .ci/postgres

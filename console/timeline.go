@@ -1,9 +1,7 @@
 package console
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -13,7 +11,6 @@ import (
 	"time"
 
 	"github.com/remit-dev/remit/internal/callview"
-	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
@@ -104,43 +101,9 @@ func (f filter) address(before int64) string {
 	return "/timeline?" + q.Encode()
 }
 
-// about returns the texts of which a record of a wanted transaction contains
-// one. It returns nil if no text narrows the search.
-func (f filter) about() []string {
-	switch {
-	case f.Path != "":
-		return named(f.Path)
-	case f.Text != "":
-		return named(f.Text)
-	default:
-		return nil
-	}
-}
-
-// named returns a text as records have it: as it is, and as a part of the name of
-// a resource.
-func named(text string) []string {
-	all := []string{inJSON(text)}
-	r, err := perm.FileResource("workspace", strings.Trim(text, "/"))
-	if err != nil {
-		return all
-	}
-	name := inJSON(strings.TrimPrefix(r.String(), "file://workspace/"))
-	if name != all[0] {
-		all = append(all, name)
-	}
-	return all
-}
-
-// inJSON returns a text as it is inside a string of a record.
-func inJSON(text string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(text) != nil {
-		return text
-	}
-	return strings.Trim(strings.TrimSpace(b.String()), `"`)
+// calls returns the filter without its text.
+func (f filter) calls() callview.Filter {
+	return callview.Filter{Tool: f.Tool, Outcome: f.Outcome, Path: f.Path, From: f.from, To: f.to}
 }
 
 // narrows reports whether the filter leaves out calls of a transaction.
@@ -201,12 +164,10 @@ func (s *search) by(ctx context.Context, c *Console, session string) bool {
 // next page begins, 0 if there is none.
 func (c *Console) find(ctx context.Context, d *timelinePage, before int64) (next int64, err error) {
 	s := search{filter: d.filter, before: before, page: d, seen: map[string]bool{}, who: map[string]string{}, start: c.Now()}
-	q := journal.Query{Session: s.Session, Txn: s.Txn, Newest: true, Before: before, Kinds: []record.Kind{record.KindBegun}, About: s.about()}
-	switch {
-	case s.Path != "":
-		q.Kinds = namingKinds()
-	case s.Text != "":
-		q.Kinds = searchedKinds()
+	q := s.calls().Query()
+	q.Session, q.Txn, q.Before = s.Session, s.Txn, before
+	if s.Text != "" && s.Path == "" {
+		q = searchQuery(q, s.Text)
 	}
 	if s.Text != "" && s.Path == "" {
 		next, err = c.readWindows(ctx, &s, q)
@@ -274,7 +235,7 @@ func (c *Console) read(ctx context.Context, s *search, q journal.Query) (next in
 // add adds a transaction if the filter selects a call of it, and no earlier page
 // of the search shows it.
 func (c *Console) add(ctx context.Context, s *search, q journal.Query, txn string) error {
-	if q.About != nil && s.before > 0 {
+	if s.before > 0 && !slices.Contains(q.Kinds, record.KindBegun) || s.before > 0 && q.About != nil {
 		if shown, err := c.shownBefore(ctx, q, txn, s.before); shown || err != nil {
 			return err
 		}
@@ -293,16 +254,12 @@ func (c *Console) add(ctx context.Context, s *search, q journal.Query, txn strin
 	return nil
 }
 
-// namingKinds are the kinds of records that name what a call changed, or was
-// refused, or waits for. The journal has an index of them.
-func namingKinds() []record.Kind {
-	return []record.Kind{record.KindChanged, record.KindDenied, record.KindAsked, record.KindFailed, record.KindHeld}
-}
-
-// searchedKinds are the kinds of records that a search for a text reads: what was
-// asked for, what changed, and what came out.
-func searchedKinds() []record.Kind {
-	return append(namingKinds(), record.KindBegun, record.KindStarted, record.KindDone, record.KindInvalid)
+// searchQuery returns a query for the records that a search for a text reads:
+// what was asked for, what changed, and what came out.
+func searchQuery(q journal.Query, text string) journal.Query {
+	naming := callview.Filter{Path: text}.Query()
+	q.About, q.Kinds = naming.About, append(naming.Kinds, record.KindBegun, record.KindStarted, record.KindDone, record.KindInvalid)
+	return q
 }
 
 // shownBefore reports whether an earlier page of a search showed a transaction.
@@ -317,7 +274,7 @@ func (c *Console) shownBefore(ctx context.Context, q journal.Query, txn string, 
 // selected returns a transaction with the calls that a filter selects. ok is
 // false if it selects none.
 func (c *Console) selected(ctx context.Context, f filter, t *revert.Txn) (box txnBox, ok bool) {
-	if !f.from.IsZero() && t.Began.Before(f.from) || !f.to.IsZero() && t.Began.After(f.to) {
+	if !f.calls().SelectsTxn(t) {
 		return box, false
 	}
 	if !f.narrows() {
@@ -338,41 +295,17 @@ func (c *Console) selected(ctx context.Context, f filter, t *revert.Txn) (box tx
 }
 
 func (c *Console) matches(f filter, t *revert.Txn, call *revert.Call) bool {
-	if f.Tool != "" && !strings.Contains(call.Tool.Name, f.Tool) {
-		return false
-	}
-	if f.Outcome != "" && callview.Status(call) != f.Outcome {
-		return false
-	}
-	if f.Path != "" && !touches(call, f.Path) {
-		return false
-	}
-	return f.Text == "" || c.mentions(t, call, f.Text)
-}
-
-// touches reports whether a call changed or accessed a resource whose name
-// contains a text.
-func touches(call *revert.Call, text string) bool {
-	for _, ch := range call.Changes {
-		if names(ch.Resource, text) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(callview.AttemptOf(call).Access, func(a record.Access) bool { return names(a.Resource, text) })
-}
-
-func names(resource, text string) bool {
-	return strings.Contains(resource, text) || strings.Contains(callview.Resource(resource), text)
+	return f.calls().Selects(call) && (f.Text == "" || c.mentions(t, call, f.Text))
 }
 
 // mentions reports whether what a page shows of a call contains a text. It does
 // not look at sensitive values, which a search must not confirm.
 func (c *Console) mentions(t *revert.Txn, call *revert.Call, text string) bool {
-	if t.Prompt != nil && strings.Contains(t.Prompt.Text, text) || strings.Contains(call.Tool.Name, text) || touches(call, text) {
+	if t.Prompt != nil && strings.Contains(t.Prompt.Text, text) || strings.Contains(call.Tool.Name, text) || (callview.Filter{Path: text}).Selects(call) {
 		return true
 	}
 	shown := callview.WithoutSensitive(call, c.sensitive(call.Tool.Name))
 	a := callview.AttemptOf(shown)
-	in := inJSON(text)
+	in := callview.InJSON(text)
 	return strings.Contains(string(a.Input), in) || strings.Contains(a.Why, text) || strings.Contains(string(a.Raw), in) || shown.Done != nil && strings.Contains(string(shown.Done.Output), in)
 }

@@ -64,6 +64,7 @@ func commandTree(a *cli.App) *cobra.Command {
 		hook.Command(a), hook.DaemonCommand(a), console.Command(a, console.Verbs{Explain: policy.ExplainCall, Diagnose: doctor.DiagnoseFor}), watch.Command(a, watchVerbs()),
 		tools.Command(a), secret.Command(a), policy.Command(a), doctor.Command(a), doctor.VersionCommand(a),
 	)
+	groupHelp(root)
 	completion.Add(root, a)
 	return root
 }

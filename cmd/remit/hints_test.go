@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/cmd/remit/internal/policy"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 )
 
@@ -33,8 +34,12 @@ var wordsNotHints = map[string]string{
 	"remit gateway login ":     "its --config and --state follow",
 	"no process of it lives; a server, remit run or remit recover there does it": "on another node",
 	"a process of it lives; if none of them takes it, remit recover there does":  "as above",
-	"remit gateway": "a name",
-	"remit watch  ": "the title of the screen",
+	"remit gateway":              "a name",
+	"\n  remit log --state %s\n": "the state folder follows",
+	"\nThere can be more differences. --json prints each whole input for remit policy eval.": "an input needs no place",
+	"remit policy eval --help shows a whole one, remit policy schema all that it may hold":   "help",
+	policy.SampleInput: "help",
+	"remit watch  ":    "the title of the screen",
 	"call it where a person can answer (agent.Approver or agent.SuspendForApproval; remit run --on-ask prompt or wait)":                      "flags of the run that was denied",
 	"  %s   remit init --config %s --write: until an entry says what their tools do, calls of them are denied\n":                             "the configuration holds what it writes",
 	"give it an entry with an effectClass in the gateway's configuration: remit init --config FILE --write drafts those that are missing":    "the configuration holds what it writes",

@@ -120,6 +120,8 @@ func (p jsonPlace) runs(cmd *cobra.Command) [][]string {
 		return [][]string{{"--from", "flow", p.script + ".policy"}}
 	case "remit policy check":
 		return [][]string{{policy}, {filepath.Join("testdata", "nosuch")}}
+	case "remit policy fmt":
+		return [][]string{{policy}, {"--list", policy}, {filepath.Join("testdata", "nosuch")}}
 	case "remit policy backtest":
 		return [][]string{{"--policy", policy}}
 	case "remit policy diff":

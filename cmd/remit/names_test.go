@@ -48,8 +48,14 @@ func (n *names) save() error {
 	return os.WriteFile(n.file, data, 0o600)
 }
 
-// real turns names in an argument back into ids.
+// real turns names in an argument back into ids. A name with "~" behind it is the
+// id without its last character.
 func (n *names) real(arg string) string {
+	if name, short := strings.CutSuffix(arg, "~"); short {
+		if id := n.real(name); id != name {
+			return id[:len(id)-1]
+		}
+	}
 	for id, s := range n.short {
 		if s == arg {
 			return id

@@ -35,6 +35,16 @@ func testQuery(t *testing.T, s store) {
 		})
 	})
 
+	t.Run("IDs are found by their beginning", func(t *testing.T) {
+		for prefix, want := range map[string][]string{
+			"t": {"t'; --", "t1", "t2"}, "t1": {"t1"}, "c": {"c1", "c2"}, "c2": {"c2"}, "s": nil, "t11": nil, "": {"c1", "c2", "t'; --"},
+		} {
+			found, err := journal.FindIDs(t.Context(), j, prefix, 3)
+			require.NoError(t, err)
+			require.Equal(t, want, slices.Clip(append([]string(nil), found...)), prefix)
+		}
+	})
+
 	t.Run("a reader may stop, and may ask again while it reads", func(t *testing.T) {
 		n := 0
 		for e, err := range j.Entries(t.Context(), journal.Query{}) {

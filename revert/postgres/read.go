@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -115,4 +116,32 @@ func (j *Journal) Unfinished(ctx context.Context) (all []journal.Ownership, err 
 		}, "SELECT txn, owner FROM txns WHERE NOT ended ORDER BY age")
 	})
 	return all, err
+}
+
+// FindIDs returns the first IDs of transactions and of calls that begin with a
+// text, for journal.FindIDs. It reads the index.
+func (j *Journal) FindIDs(ctx context.Context, prefix string, most int) (found []string, err error) {
+	if err := j.usable(ctx); err != nil {
+		return nil, err
+	}
+	err = j.again(ctx, func() error {
+		found = nil
+		for _, column := range []string{"txn", "call"} {
+			from, end := []byte(prefix), append([]byte(prefix), 0xff)
+			for range most { // an ID has many rows
+				var id []byte
+				query := "SELECT " + column + " FROM entries WHERE " + column + " <> '' AND " + column + " >= $1 AND " + column + " < $2 ORDER BY " + column + " LIMIT 1"
+				err := j.pool.QueryRow(ctx, query, from, end).Scan(&id)
+				if errors.Is(err, pgx.ErrNoRows) {
+					break
+				}
+				if err != nil {
+					return err
+				}
+				from, found = append(bytes.Clone(id), 0), append(found, string(id))
+			}
+		}
+		return nil
+	})
+	return found, err
 }

@@ -170,6 +170,9 @@ func answerCommit(ctx context.Context, a *cli.App, f *answerFlags, txn, who stri
 	alive := false
 	err := startup.WithRuntime(ctx, a, &at, func(rt *agent.Runtime) (err error) {
 		f.HintFlags = at.HintFlags
+		if txn, err = state.FullID(ctx, rt.Journal(), txn); err != nil {
+			return err
+		}
 		alive, err = recordCommitAnswer(ctx, a, rt, f, &at, txn, who)
 		return err
 	})

@@ -1,9 +1,11 @@
 package approve
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,12 +60,16 @@ func revokeCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
-				err := rt.Revoke(cmd.Context(), args[0], who, why)
+				id, err := fullGrant(cmd.Context(), rt, args[0])
+				if err != nil {
+					return err
+				}
+				err = rt.Revoke(cmd.Context(), id, who, why)
 				if errors.Is(err, journal.ErrNotFound) || errors.Is(err, tool.ErrInvalid) {
-					return &cli.Problem{Code: cli.ExitUsage, What: "there is no grant " + args[0], Fix: p.Hint("grants") + " lists them"}
+					return &cli.Problem{Code: cli.ExitUsage, What: "there is no grant " + id, Fix: p.Hint("grants") + " lists them"}
 				}
 				if err == nil && asJSON {
-					a.WriteJSON(revokeOutput{args[0], who, why})
+					a.WriteJSON(revokeOutput{id, who, why})
 				}
 				return err
 			})
@@ -73,6 +79,22 @@ func revokeCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringVar(&why, "why", "", "`TEXT` with the reason, for the record")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
 	return cmd
+}
+
+// fullGrant returns the ID of the grant that begins with a text.
+func fullGrant(ctx context.Context, rt *agent.Runtime, id string) (string, error) {
+	all, err := rt.Grants(ctx)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, g := range all {
+		if strings.HasPrefix(g.ID, id) {
+			found = append(found, g.ID)
+		}
+	}
+	slices.Sort(found)
+	return state.OnlyID(id, found)
 }
 
 // revokeOutput is the JSON form of a revocation.

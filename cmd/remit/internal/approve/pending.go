@@ -58,6 +58,9 @@ func listPending(ctx context.Context, a *cli.App, p *state.Workspace, id string,
 	}
 	most := approval.ListedLines
 	if isTxn(id) {
+		if id, err = state.FullID(ctx, j, id); err != nil {
+			return err
+		}
 		return showCommit(ctx, a, p, j, id, asJSON)
 	}
 	if id != "" {

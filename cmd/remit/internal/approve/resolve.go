@@ -39,7 +39,11 @@ func SettleCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
-				_, call, err := revert.LoadCall(cmd.Context(), rt.Journal(), args[0])
+				id, err := state.FullID(cmd.Context(), rt.Journal(), args[0])
+				if err != nil {
+					return err
+				}
+				_, call, err := revert.LoadCall(cmd.Context(), rt.Journal(), id)
 				if err != nil {
 					return err
 				}
@@ -47,22 +51,22 @@ func SettleCommand(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				rules, err := approval.RulesFor(cmd.Context(), &p, rt.Journal(), args[0])
+				rules, err := approval.RulesFor(cmd.Context(), &p, rt.Journal(), id)
 				if err != nil {
 					return err
 				}
 				if err := approval.CheckApprover(a, &p, rules, append(asked, call)...); err != nil { // otherwise an agent could resolve its own call
 					return err
 				}
-				err = rt.ResolveUnknown(cmd.Context(), args[0], record.Decided{Applied: args[1] == "applied", By: who, Why: why})
+				err = rt.ResolveUnknown(cmd.Context(), id, record.Decided{Applied: args[1] == "applied", By: who, Why: why})
 				if err != nil {
-					return answerProblem(err, &p, args[0])
+					return answerProblem(err, &p, id)
 				}
 				if asJSON {
-					a.WriteJSON(answerOutput{args[0], args[1], who, why, ""})
+					a.WriteJSON(answerOutput{id, args[1], who, why, ""})
 					return nil
 				}
-				_, _ = fmt.Fprintf(a.Out, "call %s is resolved: %s, by %s\n", cli.Printable(args[0]), args[1], cli.Printable(who))
+				_, _ = fmt.Fprintf(a.Out, "call %s is resolved: %s, by %s\n", cli.Printable(id), args[1], cli.Printable(who))
 				return nil
 			})
 		},

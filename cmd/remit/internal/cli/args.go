@@ -41,12 +41,28 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 			return e
 		}
 		cmd.SuggestionsMinimumDistance = 2
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		if near := suggest.Name(args[0], verbNames(cmd)); near != "" {
+			e.Fix = fmt.Sprintf("did you mean %q?", cmd.CommandPath()+" "+near)
+		} else if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 			e.Fix = fmt.Sprintf("did you mean %q?", cmd.CommandPath()+" "+near[0])
 		}
 		return e
 	}
 	return UsageProblem(fmt.Sprintf("%q takes no arguments, and there is %q", cmd.CommandPath(), args[0]))
+}
+
+// verbNames returns the names of the commands below a command, also those that
+// cobra never suggests: aliases, and help.
+func verbNames(cmd *cobra.Command) (names []string) {
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			names = append(append(names, c.Name()), c.Aliases...)
+		}
+	}
+	if !cmd.HasParent() {
+		names = append(names, "help")
+	}
+	return names
 }
 
 // below returns the path of a command with a name below the commands of a

@@ -53,6 +53,21 @@ func AddAgeFlag(cmd *cobra.Command, to *time.Duration, name, usage string) {
 	cmd.Flags().Lookup(name).DefValue = "" // the usage says what zero means
 }
 
+// ParseSince parses a time in the past: an age before now, or a date with or
+// without a time of day, in the local zone if the text names none.
+func ParseSince(text string, now time.Time) (time.Time, error) {
+	var age ageFlag
+	if age.Set(text) == nil {
+		return now.Add(-time.Duration(age)), nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.DateTime, time.RFC3339} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, errors.New("must be an age such as 2h or 3d, a date such as 2026-01-31, or a date and a time such as 2026-01-31T15:04")
+}
+
 // ageFlag is the flag of an age: a Go duration, or a number of days such as
 // 30d.
 type ageFlag time.Duration

@@ -31,6 +31,7 @@ func Add(root *cobra.Command, a *cli.App) {
 		}
 		for flag, values := range map[string][]string{
 			"on-ask": {"deny", "wait", "prompt", "approve-unsafe"}, "at-end": {"commit", "revert", "leave-open"},
+			"outcome": {"done", "held", "pending", "invalid", "denied", "failed", "verify_failed", "cancelled", "timeout", "unknown", "dropped", "in_flight"},
 		} {
 			if cmd.Flags().Lookup(flag) != nil {
 				_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

@@ -40,6 +40,9 @@ func DiffCommand(a *cli.App) *cobra.Command {
 				return cli.UsageProblem("name one transaction or call, or give --last")
 			}
 			last = len(args) == 0
+			if !asJSON {
+				a.Page()
+			}
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
 				id, over, err := target{strings.Join(args, ""), last}.find(cmd.Context(), rt)
 				ids := []string{id}

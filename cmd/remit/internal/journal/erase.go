@@ -48,6 +48,10 @@ func runErase(ctx context.Context, a *cli.App, p *state.Workspace, call, why str
 		return err
 	}
 	return startup.WithRuntime(ctx, a, p, func(rt *agent.Runtime) error {
+		call, err := state.FullID(ctx, rt.Journal(), call)
+		if err != nil {
+			return err
+		}
 		t, c, err := revert.LoadCall(ctx, rt.Journal(), call)
 		if err != nil {
 			return err

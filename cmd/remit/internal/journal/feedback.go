@@ -37,6 +37,9 @@ func FeedbackCommand(a *cli.App) *cobra.Command {
 				return &cli.Problem{Code: cli.ExitUsage, What: "nothing was written", Why: "the operating system does not say who you are, and feedback has a name"}
 			}
 			return startup.WithRuntime(cmd.Context(), a, &p, func(rt *agent.Runtime) error {
+				if f.Call, err = state.FullID(cmd.Context(), rt.Journal(), f.Call); err != nil {
+					return err
+				}
 				f, err := rt.Feedback(cmd.Context(), f)
 				if errors.Is(err, record.ErrErased) || len(note) > 4096 {
 					return &cli.Problem{Code: cli.ExitUsage, What: "nothing was written", Why: err.Error()}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
@@ -15,6 +16,9 @@ import (
 
 func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry, calls bool) {
 	_, _ = fmt.Fprintf(w, "%s  %s  %s  %s", p.Bold(r.Txn), render.State(p, r.State, r.OwnerGone), p.Faint(r.Began.Local().Format("2006-01-02 15:04:05")), cli.Printable(r.Principal))
+	if r.All > 0 && r.Prompt == nil {
+		_, _ = fmt.Fprintf(w, "  %s", numberOfCalls(r))
+	}
 	if words := render.Client(r.Client); words != "" {
 		_, _ = fmt.Fprintf(w, "  shown to %s", cli.Printable(words))
 	}
@@ -60,6 +64,26 @@ func writeTxn(p cli.Style, w io.Writer, r txnRecord, tools tool.Registry, calls 
 		}
 		_, _ = fmt.Fprintf(w, "  %s %s %-12s %s\n", mark, p.Faint(c.Call), cli.Printable(c.Tool), callWords(p, c, tools))
 	}
+}
+
+// numberOfCalls counts the calls of a transaction, and those of them that are
+// listed if others are left out.
+func numberOfCalls(r txnRecord) string {
+	if len(r.Calls) < r.All {
+		return fmt.Sprintf("%d of %s", len(r.Calls), cli.Count(r.All, "call"))
+	}
+	return cli.Count(r.All, "call")
+}
+
+// slow is the duration from which the log shows how long a call took.
+const slow = time.Second
+
+// timeWords returns how long a slow call took, or took so far.
+func timeWords(c callLine) string {
+	if c.Ended == nil || c.Ended.Sub(c.Began) < slow {
+		return ""
+	}
+	return "took " + callview.Took(c.Ended.Sub(c.Began))
 }
 
 // writeCommit writes what was decided about the commit.
@@ -139,6 +163,9 @@ func callWords(p cli.Style, c callLine, tools tool.Registry) string {
 		words = append(words, inputWords(c, tools))
 	}
 	words = append(words, render.Changes(c.Changes))
+	if took := timeWords(c); took != "" {
+		words = append(words, p.Faint(took))
+	}
 	if c.Queued && c.Status != string(tool.StatusHeld) {
 		words = append(words, p.Faint("(still queued)"))
 	}

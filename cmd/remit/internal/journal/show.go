@@ -28,6 +28,9 @@ func ShowCommand(a *cli.App) *cobra.Command {
 			if err := state.Declare(cmd.Context(), a, &p.Declared, nil, nil); err != nil {
 				return err
 			}
+			if !asJSON {
+				a.Page()
+			}
 			return writeCalls(cmd.Context(), a, &p, args[0], asJSON)
 		},
 	}

@@ -35,7 +35,8 @@ type txnRecord struct {
 	Elsewhere   []elsewhereRecord `json:"elsewhere,omitempty"` // reverts and redos in copies of its folders
 	Commit      *callview.Commit  `json:"commit,omitempty"`    // newest decision about its commit, unless the policy allowed it unasked
 	Missing     []gap             `json:"missing,omitempty"`   // gaps in this transaction or after it
-	Calls       []callLine        `json:"calls"`
+	All         int               `json:"call_count"`          // number of its calls
+	Calls       []callLine        `json:"calls"`               // those that the flags select
 }
 
 // promptRecord is the JSON form of a prompt, with what its calls did.
@@ -114,7 +115,9 @@ type callLine struct {
 	Changes  []tool.Change `json:"changes"`
 	Reverted string        `json:"reverted,omitempty"` // all, some, none, or in_flight
 	Queued   bool          `json:"queued,omitempty"`   // the commit releases the call
-	Erased   *erasedRecord `json:"erased,omitempty"`   // set: the records of the call are gone
+	Began    time.Time     `json:"began"`
+	Ended    *time.Time    `json:"ended,omitempty"`  // absent for a call in flight
+	Erased   *erasedRecord `json:"erased,omitempty"` // set: the records of the call are gone
 	// Feedback lists the feedback, oldest first. The newest of each person
 	// counts.
 	Feedback []provenance.Feedback `json:"feedback,omitempty"`
@@ -197,7 +200,10 @@ func lineOf(t *revert.Txn, c *revert.Call) callLine {
 	l := callLine{
 		Call: c.Ref.Call, Tool: c.Tool.Name, Status: callview.Status(c), Changes: changesOf(c.Changes), Reverted: c.RevertSummary(),
 		Queued: t.End == "" && c.IsHeld(), Erased: erasedOf(c), Feedback: c.Feedback,
-		input: c.Input(),
+		Began: c.Began, input: c.Input(),
+	}
+	if !c.Ended.IsZero() {
+		l.Ended = &c.Ended
 	}
 	if c.Done != nil {
 		if e, is := callview.ProgramOf(c.Done.Output); is {

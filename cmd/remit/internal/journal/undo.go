@@ -226,10 +226,14 @@ func fileFlag(resource string) string {
 	return resource
 }
 
-// ResolveTxns returns the transactions that an ID selects: itself, if it is the
-// ID of a transaction or a call, else those of the prompt with this ID, newest
-// first.
+// ResolveTxns returns the transactions that an ID, or its unique beginning,
+// selects: itself, if it is the ID of a transaction or a call, else those of the
+// prompt with this ID, newest first.
 func ResolveTxns(ctx context.Context, j journal.Journal, id string) ([]string, error) {
+	id, err := state.FullID(ctx, j, id)
+	if err != nil {
+		return nil, err
+	}
 	if known, err := isRecorded(ctx, j, id); err != nil || known {
 		return []string{id}, err
 	}

@@ -12,6 +12,7 @@ import (
 func writeCheck(p cli.Style, w io.Writer, c CheckOutput, notes bool) {
 	for _, bad := range c.Problems {
 		_, _ = fmt.Fprintf(w, "%s %s\n", p.Bad("✗"), cli.Printable(cli.WithPlace(bad.Text, bad.At)))
+		writeSnippet(p, w, bad.At)
 		p.Details(w, &cli.Problem{Fix: bad.Fix})
 	}
 	failed := 0
@@ -19,11 +20,13 @@ func writeCheck(p cli.Style, w io.Writer, c CheckOutput, notes bool) {
 		if t.Status == "fail" || t.Status == "error" {
 			failed++
 			_, _ = fmt.Fprintf(w, "%s %s %s: %s\n", p.Bad("✗"), t.Status, t.At, cli.Printable(t.Name))
+			writeSnippet(p, w, t.At)
 			p.Details(w, &cli.Problem{Why: t.Text})
 		}
 	}
 	for _, n := range c.Warnings {
 		_, _ = fmt.Fprintf(w, "%s warning: %s\n", p.Doubt("!"), cli.Printable(cli.WithPlace(n.Text, n.At)))
+		writeSnippet(p, w, n.At)
 		p.Details(w, &cli.Problem{Fix: n.Fix})
 	}
 	if len(c.Uncovered) > 0 {

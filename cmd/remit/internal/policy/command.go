@@ -13,6 +13,6 @@ func Command(a *cli.App) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCommand(a), checkCommand(a), testCommand(a), evalCommand(a), explainCommand(a), backtestCommand(a), diffCommand(a), learnCommand(a), schemaCommand(a))
+	cmd.AddCommand(newCommand(a), checkCommand(a), formatCommand(a), testCommand(a), evalCommand(a), explainCommand(a), backtestCommand(a), diffCommand(a), learnCommand(a), schemaCommand(a))
 	return cmd
 }

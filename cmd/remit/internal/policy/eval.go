@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -10,31 +11,62 @@ import (
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/policyfile"
+	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm"
 )
 
+// evalFlags holds the flags of remit policy eval.
+type evalFlags struct {
+	state.Workspace
+
+	input, call, line string
+	json              bool
+}
+
 func evalCommand(a *cli.App) *cobra.Command {
-	var input string
-	var asJSON bool
+	var f evalFlags
 	cmd := &cobra.Command{
-		Use: "eval --input FILE|- [PATH]...", Short: "Evaluate a policy for one access",
+		Use: "eval --input FILE|- | --line JSON|- | --call CALL [PATH]...", Short: "Evaluate a policy for one call",
 		Long: "Decides one input document like a call, with the policy of the given files and folders (default: the workspace\n" +
 			"policy). The exit code is that of the call: 0 for allow and hold, 3 for deny, 4 for ask; 2 for an invalid input.\n\n" +
+			"--line takes a line of a script, such as '{\"tool\":\"file_read\",\"args\":{\"path\":\"a\"}}', and decides each access of its\n" +
+			"call in a new session. --call takes a recorded call; remit policy explain tells more about it.\n\n" +
 			"The input needs purpose, tool and access, and each other field that a rule reads. remit policy schema prints all\n" +
 			"fields. A whole input:\n\n" + SampleInput,
-		RunE: func(cmd *cobra.Command, paths []string) error { return runEval(a, cmd, input, paths, asJSON) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return runEval(cmd.Context(), a, &f, paths) },
 	}
-	cmd.Flags().StringVar(&input, "input", "", "`FILE` with the input document, or - for standard input")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	state.AddFlags(cmd, &f.Workspace)
+	cmd.Flags().StringVar(&f.input, "input", "", "`FILE` with the input document, or - for standard input")
+	cmd.Flags().StringVar(&f.line, "line", "", "a line of a script in `JSON`, or - for standard input")
+	cmd.Flags().StringVar(&f.call, "call", "", "`ID` of a recorded call")
+	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object for each access")
 	return cmd
 }
 
-func runEval(a *cli.App, cmd *cobra.Command, input string, paths []string, asJSON bool) error {
-	if input == "" {
-		return cli.UsageProblem("--input is missing: there is nothing to decide about")
+// requests returns what the policy decides.
+func (f *evalFlags) requests(ctx context.Context, a *cli.App) ([]perm.Request, error) {
+	switch given := slices.DeleteFunc([]string{f.input, f.line, f.call}, func(s string) bool { return s == "" }); {
+	case len(given) == 0:
+		return nil, cli.UsageProblem("--input is missing: there is nothing to decide about; --line and --call name it too")
+	case len(given) > 1:
+		return nil, cli.UsageProblem("give one of --input, --line and --call")
+	case f.input != "":
+		r, err := readRequest(a, f.input)
+		return []perm.Request{r}, err
+	case f.line != "":
+		return lineRequests(a, f.line)
 	}
-	request, err := readRequest(a, input)
+	recorded, err := recordedRequests(ctx, a, &explainFlags{Workspace: f.Workspace}, f.call)
+	var all []perm.Request
+	for _, r := range recorded {
+		all = append(all, r.request)
+	}
+	return all, err
+}
+
+func runEval(ctx context.Context, a *cli.App, f *evalFlags, paths []string) error {
+	requests, err := f.requests(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -42,20 +74,31 @@ func runEval(a *cli.App, cmd *cobra.Command, input string, paths []string, asJSO
 	if err != nil {
 		return err
 	}
-	d, err := engine.Decide(cmd.Context(), request)
-	switch {
-	case err != nil, d.Effect() == perm.Deny:
-		a.ExitWith(cli.ExitDenied)
-	case d.Effect() == perm.Ask:
-		a.ExitWith(cli.ExitPending)
+	for _, request := range requests {
+		d, err := engine.Decide(ctx, request)
+		switch {
+		case err != nil, d.Effect() == perm.Deny:
+			a.ExitWith(cli.ExitDenied)
+		case d.Effect() == perm.Ask:
+			a.ExitWith(cli.ExitPending)
+		}
+		if !f.json && f.input == "" {
+			_, _ = fmt.Fprintln(a.Out, cli.Printable(request.Tool.Name+": "+string(request.Access.Action)+" "+request.Access.Resource.Text))
+		}
+		writeEvaluated(a, d, err, f.json)
 	}
+	return nil
+}
+
+// writeEvaluated writes a decision, or why there is none.
+func writeEvaluated(a *cli.App, d perm.Decision, err error, asJSON bool) {
 	notes := budgetNotes(d)
 	if asJSON {
 		all := d.Details()
 		a.WriteJSON(evaluated{
 			DecisionRecord: d.Record(), Require: all.Requires, Ensure: all.FailedPostconditions, Hide: all.HideReasons, Label: all.Labels, Mask: all.Masks, Redact: all.Redact, Notes: notes,
 		})
-		return nil
+		return
 	}
 	writeDecision(a.Style(), a.Out, d)
 	for _, note := range notes {
@@ -64,7 +107,6 @@ func runEval(a *cli.App, cmd *cobra.Command, input string, paths []string, asJSO
 	if err != nil {
 		_, _ = fmt.Fprintln(a.Err, cli.Printable(err.Error()))
 	}
-	return nil
 }
 
 // evaluated is a decision with the results of the policy's other sets, by name.

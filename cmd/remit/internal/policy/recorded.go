@@ -124,6 +124,9 @@ func recordedRequests(ctx context.Context, a *cli.App, f *explainFlags, id strin
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
+	if id, err = state.FullID(ctx, j, id); err != nil {
+		return nil, err
+	}
 	t, c, err := revert.LoadCall(ctx, j, id)
 	if err != nil {
 		return nil, err

@@ -38,34 +38,47 @@ func shortened(stream string) (first, last []string, left int) {
 // WriteProgram writes shortened output of a program, the notes, and the command
 // that shows all of it.
 func WriteProgram(p cli.Style, w io.Writer, e callview.Program, show string) {
-	cut := false
-	write := func(label, text string) {
-		_, _ = fmt.Fprintln(w, "     "+p.Faint(fmt.Sprintf("%-6s", label))+text)
-	}
-	for _, s := range []struct{ label, text string }{{"out", *e.Stdout}, {"err", *e.Stderr}} {
-		label := s.label
-		line := func(text string) {
-			short := cli.Clip(cli.Printable(text), lineWidth)
-			cut = cut || short != cli.Printable(text)
-			write(label, short)
-			label = ""
-		}
-		first, last, left := shortened(s.text)
-		for _, text := range first {
-			line(text)
-		}
-		if left > 0 {
-			cut = true
-			write("", p.Faint(fmt.Sprintf("… %d lines left out", left)))
-		}
-		for _, text := range last {
-			line(text)
-		}
-	}
+	cut := writeStream(p, w, "out", *e.Stdout)
+	cut = writeStream(p, w, "err", *e.Stderr) || cut
 	for _, note := range e.Notes() {
-		write("note", p.Doubt(cli.Printable(note)))
+		writeRow(p, w, "note", p.Doubt(cli.Printable(note)))
 	}
 	if e.Failed() || cut {
-		write("show", "remit show "+show)
+		writeRow(p, w, "show", "remit show "+show)
 	}
+}
+
+// WriteResult writes the shortened result of a call that is no program, and the
+// command that shows all of it.
+func WriteResult(p cli.Style, w io.Writer, text, show string) {
+	if writeStream(p, w, "out", text) {
+		writeRow(p, w, "show", "remit show "+show)
+	}
+}
+
+func writeRow(p cli.Style, w io.Writer, label, text string) {
+	_, _ = fmt.Fprintln(w, "     "+p.Faint(fmt.Sprintf("%-6s", label))+text)
+}
+
+// writeStream writes the first and the last lines of a stream. It reports
+// whether it left something out.
+func writeStream(p cli.Style, w io.Writer, label, text string) (cut bool) {
+	line := func(text string) {
+		short := cli.Clip(cli.Printable(text), lineWidth)
+		cut = cut || short != cli.Printable(text)
+		writeRow(p, w, label, short)
+		label = ""
+	}
+	first, last, left := shortened(text)
+	for _, text := range first {
+		line(text)
+	}
+	if left > 0 {
+		cut = true
+		writeRow(p, w, "", p.Faint(fmt.Sprintf("… %d lines left out", left)))
+	}
+	for _, text := range last {
+		line(text)
+	}
+	return cut
 }

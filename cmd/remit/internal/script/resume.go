@@ -61,6 +61,9 @@ func Resume(ctx context.Context, a *cli.App, f startup.Flags, id string) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
+	if id, err = state.FullID(ctx, j, id); err != nil {
+		return err
+	}
 	if err := f.CheckTxn(ctx, a, j, "resume", id); err != nil {
 		return err
 	}

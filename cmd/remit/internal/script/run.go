@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -79,14 +80,16 @@ func runScript(ctx context.Context, a *cli.App, f startup.Flags, script string) 
 	done := make(chan struct{})
 	defer close(done)
 	lines := readLines(in, done)
-	var rest func() []line
+	var rest func(after int) []line
 	if script != "-" {
 		whole := collect(ctx, lines)
 		if refused, err := refuseInvalid(a, &f, whole); refused || err != nil {
 			return err
 		}
 		lines = replay(whole)
-		rest = func() []line { return collect(ctx, lines) }
+		rest = func(after int) []line {
+			return slices.DeleteFunc(slices.Clone(whole), func(l line) bool { return l.n <= after })
+		}
 	}
 	rt, err := startup.Open(ctx, a, &f)
 	if err != nil {

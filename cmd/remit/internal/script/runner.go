@@ -23,7 +23,8 @@ type runner struct {
 	code    cli.ExitCode
 	now     func(doing string) // shows what takes long; nil: nothing shows it
 
-	rest func() []line // reads the remaining lines; nil: their number is unknown
+	rest func(after int) []line // returns the lines after one; nil: they are unknown
+	last int                    // number of the last line that began
 
 	tx         *agent.Txn // nil: no transaction is open
 	savepoints []string   // savepoints of the transaction
@@ -56,6 +57,9 @@ func (r *runner) script(ctx context.Context, lines <-chan line) error {
 			end = "leave-open"
 		}
 		r.code = cli.Worst(r.code, cli.ExitInternal)
+		if r.rest != nil && r.sum.NotRun == nil {
+			r.sum.NotRun = r.remaining(r.last)
+		}
 	}
 	return r.finish(ctx, end)
 }
@@ -84,7 +88,7 @@ func (r *runner) line(ctx context.Context, l line) (going bool, err error) {
 	if l.err != nil {
 		return false, l.unread()
 	}
-	r.ended = false
+	r.ended, r.last = false, l.n
 	s, err := l.step()
 	if err != nil {
 		return r.refuse(ctx, l.n, err)
@@ -207,7 +211,7 @@ func (r *runner) remaining(n int) *notRun {
 	if r.rest == nil {
 		return &notRun{From: n + 1}
 	}
-	left := r.rest()
+	left := r.rest(n)
 	if len(left) == 0 {
 		return nil
 	}

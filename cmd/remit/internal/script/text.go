@@ -59,6 +59,8 @@ func (t textWriter) ended(n int, c call, o tool.Outcome, how string) {
 	_, _ = fmt.Fprintf(t.w, "%s %s %-12s %s\n", mark, t.number(n), cli.Printable(o.Tool), strings.TrimRight(words, " "))
 	if isProgram {
 		render.WriteProgram(t.paint, t.w, program, t.where.ShowArguments(o.Call))
+	} else if o.Status == tool.StatusDone && len(o.Changes) == 0 {
+		render.WriteResult(t.paint, t.w, o.Text, t.where.ShowArguments(o.Call))
 	}
 	if o.Status.OK() {
 		return

@@ -28,30 +28,38 @@ type formerState struct {
 }
 
 // noJournal returns the error for a workspace without a journal. It returns nil
-// if the command needs none and no other journal can be the right one.
+// if the command needs none and no other journal can be the right one, and if
+// the folder was moved: then p selects the journal of its former path.
 func (p *Workspace) noJournal(ctx context.Context, a *cli.App, needed bool) error {
 	folder, err := RealFolder(p.Folder())
 	if err != nil {
 		return err
 	}
 	former := p.formerStates(ctx, a, folder)
+	if len(former) == 1 && former[0].moved {
+		p.takeFormer(a, folder, former[0])
+		return nil
+	}
 	e := &cli.Problem{
 		Code: cli.ExitUsage, What: "there is no journal for " + folder,
 		Why: "a journal is kept for each path: nothing was run here, or the workspace was moved, copied or restored from a backup",
 		Fix: "go to the folder in which the agent or the run was started, or name its state folder: --state DIR. Of a coding agent, remit connect lists whether its calls reach remit; restart it after connecting",
 	}
 	for _, f := range former {
-		if f.moved {
-			e.Why = "this folder was " + f.was + ", and its journal is kept for that path"
-			e.Fix = "name both: --state " + cli.Quote(f.dir) + " --workspace " + cli.Quote(folder)
-			return e
-		}
 		e.Fix += fmt.Sprintf("; the journal of %s, which is not there any more: --state %s --root %s", f.was, cli.Quote(f.dir), cli.Quote(WorkspaceRoot+"="+folder))
 	}
 	if needed {
 		return e
 	}
 	return nil
+}
+
+// takeFormer selects the journal of the former path of a moved folder, as a
+// person who names both does.
+func (p *Workspace) takeFormer(a *cli.App, folder string, f formerState) {
+	p.StateDir, p.Dir = f.dir, folder
+	p.HintFlags = append([]string{"--state", f.dir, "--workspace", folder}, p.JournalFlags()...)
+	_, _ = fmt.Fprintf(a.Err, "remit: this folder was %s; its journal is in %s\n", cli.Printable(f.was), cli.Printable(cli.Quote(f.dir)))
 }
 
 // WarnOfFormer warns before a new journal begins for a workspace that has a

@@ -26,7 +26,8 @@ func (p *Workspace) Open(ctx context.Context) (journal.Journal, error) {
 	return j, nil
 }
 
-// Read opens the journal for a command that reads it. If the workspace has no
+// Read opens the journal for a command that reads it. If the workspace was
+// moved, that is the journal of its former path. If the workspace has no
 // journal, Read returns an empty one and creates no folder. It returns an error
 // if the named state folder has no journal.
 func (p *Workspace) Read(ctx context.Context, a *cli.App) (journal.Journal, error) {
@@ -58,6 +59,9 @@ func (p *Workspace) Read(ctx context.Context, a *cli.App) (journal.Journal, erro
 	if !p.ForCompletion {
 		if err := p.noJournal(ctx, a, p.MustExist); err != nil {
 			return nil, err
+		}
+		if sqlite.Exists(p.StateDir) { // that of the folder's former path
+			return p.Open(ctx)
 		}
 	}
 	return journal.Memory(), nil

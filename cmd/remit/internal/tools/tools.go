@@ -177,6 +177,9 @@ func listTools(ctx context.Context, a *cli.App, f toolsFlags, names []string) er
 			a.WriteJSON(r)
 		} else {
 			writeTool(a.Style(), a.Out, r)
+			if len(names) > 0 {
+				writeArguments(a.Style(), a.Out, r.Input)
+			}
 		}
 	}
 	return nil

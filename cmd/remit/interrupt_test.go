@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// cancelAt cancels a command when it writes a text.
+type cancelAt struct {
+	bytes.Buffer
+
+	text   string
+	cancel context.CancelFunc
+}
+
+func (w *cancelAt) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(w.text)) {
+		w.cancel()
+	}
+	return w.Buffer.Write(p)
+}
+
+// TestInterruptedRun: an interrupted run says what is open, what did not run,
+// and how to go on.
+func TestInterruptedRun(t *testing.T) {
+	workspace, state := testPlace(t)
+	text := filepath.Join(t.TempDir(), "script.jsonl")
+	require.NoError(t, os.WriteFile(text, []byte(`{"tool":"file_write","args":{"path":"a","content":"1"}}
+{"tool":"file_write","args":{"path":"b","content":"1"}}
+{"tool":"file_write","args":{"path":"c","content":"1"}}
+`), 0o600))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := &cancelAt{text: "created a", cancel: cancel}
+	require.Equal(t, 1, run(ctx, []string{"run", "--workspace", workspace, "--state", state, text}, testEnv(nil, out, io.Discard)))
+	require.Contains(t, out.String(), " open: 1 call, 1 done\nnot run: 2 lines of the script from line 2 on\n")
+	require.Contains(t, out.String(), "it stays open until one of these commands ends it\nrevert it: remit revert t_")
+	require.NoFileExists(t, filepath.Join(workspace, "b"))
+}
