@@ -24,12 +24,13 @@ import (
 func PendingCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON, watch bool
+	var damaged int64
 	cmd := &cobra.Command{
 		Use: "pending [CALL | TXN]", Short: "List the calls and commits that wait for approval",
 		Long: "Lists the calls that wait for a person: who asks, for what and since when. For a call of a file tool, it shows the\n" +
 			"difference that the call makes to the current files. With CALL, the ID of a call or the first characters of it, the\n" +
 			"command shows one call with its whole difference. With TXN, it shows a commit that waits, with what the transaction did.\n" +
-			"It also lists the reverts and redos that wait between nodes of a shared journal.\n" +
+			"It also lists the reverts and redos that wait between nodes of a shared journal. --discard deletes one that is damaged.\n" +
 			"--watch continues until you interrupt it, and reports each call and commit that begins or ends to wait.\n\n" +
 			"Exit codes: 0 with or without pending calls; 1 the journal cannot be read; 2 usage.",
 		Args: cli.WantIDs(0, 1, "at most one id of a call or a transaction"),
@@ -37,11 +38,18 @@ func PendingCommand(a *cli.App) *cobra.Command {
 			if watch && len(args) > 0 {
 				return cli.UsageProblem("--watch tells of all calls and commits: leave the id out")
 			}
+			if cmd.Flags().Changed("discard") {
+				if watch || len(args) > 0 {
+					return cli.UsageProblem("--discard deletes a request between nodes: leave the id and --watch out")
+				}
+				return discard(cmd.Context(), a, &p, damaged, asJSON)
+			}
 			return listPending(cmd.Context(), a, &p, strings.Join(args, ""), watch, asJSON)
 		},
 	}
 	state.AddFlags(cmd, &p)
 	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "folder of a root, as `NAME=DIR`, for differences, if the folder was moved")
+	cmd.Flags().Int64Var(&damaged, "discard", 0, "delete the damaged request `NUMBER` of a shared journal; a correct one is withdrawn by remit revert --withdraw")
 	cmd.Flags().BoolVar(&watch, "watch", false, "continue, and report each change")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line, for each call and commit")
 	return cmd

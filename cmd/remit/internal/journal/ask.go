@@ -15,6 +15,7 @@ import (
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/postgres"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // answerInterval is how often a command looks for the answer of another node.
@@ -205,7 +206,7 @@ func withdrawAsked(ctx context.Context, a *cli.App, p *state.Workspace, id strin
 	r, found := asker(a, j), 0
 	all, err := r.AllAsked(ctx)
 	for _, q := range all {
-		if err != nil || q.Redo != redo || q.State.Ended() || q.Target != id && !slices.Contains(ids, q.Target) {
+		if err != nil || q.Damage != "" || q.Redo != redo || q.State.Ended() || q.Target != id && !slices.Contains(ids, q.Target) {
 			continue
 		}
 		found++
@@ -215,7 +216,7 @@ func withdrawAsked(ctx context.Context, a *cli.App, p *state.Workspace, id strin
 		if q.State = journal.RequestWithdrawn; err == nil && asJSON {
 			a.WriteJSON(q)
 		} else if err == nil {
-			_, _ = fmt.Fprintf(a.Out, "%s withdrawn: the %s of %s, asked of node %s\n", a.Style().Good("✓"), q.Verb(), cli.Printable(q.Target), q.Node)
+			_, _ = fmt.Fprintf(a.Out, "%s withdrawn: the %s of %s, asked of node %s\n", a.Style().Good("✓"), q.Verb(), cli.Printable(q.Target), cli.Printable(q.Node))
 		}
 	}
 	if err == nil && found == 0 {
@@ -228,6 +229,9 @@ func withdrawAsked(ctx context.Context, a *cli.App, p *state.Workspace, id strin
 func askProblem(p *state.Workspace, a *cli.App, err error, way revertOp, at *agent.NodeError) error {
 	if errors.Is(err, journal.ErrNotFound) { // the journal of that node was not this one
 		return folderProblem(p, a, at, way, at.Txn)
+	}
+	if errors.Is(err, record.ErrDamaged) {
+		return &cli.Problem{Code: cli.ExitInternal, What: "node " + cli.Printable(at.Node) + " could not be asked", Why: err.Error(), Fix: p.Hint("pending") + " shows a damaged request, and how to delete it"}
 	}
 	if errors.Is(err, postgres.ErrRights) {
 		return &cli.Problem{Code: cli.ExitUsage, What: "node " + at.Node + " could not be asked", Why: err.Error(), Fix: "grant this role the rights that docs/guides/nodes.md lists, or run the command on that node"}

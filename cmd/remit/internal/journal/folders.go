@@ -102,7 +102,7 @@ func eitherFolderHint(p *state.Workspace, a *cli.App, roots []record.Root, way r
 // not the current folder.
 func writeFolders(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, rep revert.Report) {
 	for _, r := range rep.Named {
-		_, _ = fmt.Fprintf(a.Out, "root %s: %s, as --root says; the journal has %s\n", r.Root, cli.Printable(r.Path), cli.Printable(r.Was))
+		_, _ = fmt.Fprintf(a.Out, "root %s: %s, as --root says; the journal has %s\n", cli.Printable(r.Root), cli.Printable(r.Path), cli.Printable(r.Was))
 	}
 	if rep.Txn == "" {
 		return

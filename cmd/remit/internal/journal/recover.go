@@ -89,7 +89,7 @@ type recovered struct {
 // writeDone writes the reports of what other nodes asked for.
 func writeDone(a *cli.App, done []revert.Request) {
 	for _, q := range done {
-		_, _ = fmt.Fprintf(a.Out, "the %s of %s, which %s asked for on node %s:\n", q.Verb(), cli.Printable(q.Target), cli.Printable(cmp.Or(q.By, "a person")), q.From)
+		_, _ = fmt.Fprintf(a.Out, "the %s of %s, which %s asked for on node %s:\n", q.Verb(), cli.Printable(q.Target), cli.Printable(cmp.Or(q.By, "a person")), cli.Printable(q.From))
 		if q.Report == nil {
 			_, _ = fmt.Fprintln(a.Out, a.Style().Bad("✗")+" nothing was done")
 			a.Style().Details(a.Out, &cli.Problem{Why: q.Why})
