@@ -138,7 +138,7 @@ func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07
 
 // writePending writes one pending call.
 func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord, now time.Time) {
-	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), callview.Arguments(r.Input, nil))
+	_, _ = fmt.Fprintf(w, "%s %s  %s  %s%s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), callview.Arguments(r.Input, nil), notResumed(p, r.State))
 	row := func(name, text string) {
 		if text != "" {
 			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint(fmt.Sprintf("%-9s", name)), cli.Printable(text))
@@ -164,15 +164,17 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 	case "waits":
 		row("until", when(r.Expires))
 	case "expired":
-		row("until", when(r.Expires)+": it is too late to answer; "+at.HintOn(r.node, "resume", r.Call)+" ends it as denied")
+		row("until", when(r.Expires)+": it is too late to answer; end the call as denied: "+at.HintOn(r.node, "resume", r.Call))
 	case "interrupted":
-		row("until", "its process died while the call ran, so it can no longer be answered;  "+at.HintOn(r.node, "recover")+" determines its outcome")
+		row("until", "its process died while the call ran, so it can no longer be answered; determine its outcome: "+at.HintOn(r.node, "recover"))
 	default:
-		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
+		row("answer", r.State+" by "+r.By+"; the call is not resumed yet")
 	}
 	if r.Process != "" && r.State != "interrupted" {
-		ended := ", which has ended: once the call is answered, " + at.HintOn(r.node, "resume", r.Call) + " lets it go on, with the --policy, --database and --services that the run had"
-		row("process", r.Process+map[bool]string{true: ended, false: ", which goes on with it"}[r.OwnerGone])
+		row("process", r.Process+map[bool]string{true: ", which has ended", false: ", which continues the call"}[r.OwnerGone])
+		if r.OwnerGone && r.State != "expired" {
+			row("then", map[bool]string{true: "after the answer, "}[r.State == "waits"]+"resume the call "+withTheRest+": "+at.HintOn(r.node, "resume", r.Call))
+		}
 	}
 	if r.Diff != "" {
 		row("wants", "to change:")
@@ -183,6 +185,14 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 	if r.State == "waits" {
 		row("refuse", at.Hint("deny", r.Call))
 	}
+}
+
+// notResumed says how a request was answered that has not been acted on.
+func notResumed(p cli.Style, state string) string {
+	if state != "approved" && state != "denied" {
+		return ""
+	}
+	return "  " + p.Doubt(state+", not resumed yet")
 }
 
 // maxInput limits the shown input, in bytes.

@@ -48,7 +48,7 @@ func folderProblem(p *state.Workspace, a *cli.App, err error, way revertOp, id s
 	var node *agent.NodeError
 	switch {
 	case errors.As(err, &node):
-		return &cli.Problem{Code: cli.ExitUsage, What: what, Why: node.Error(), Fix: "run the command on that node, which " + p.Hint("nodes") + " lists"}
+		return &cli.Problem{Code: cli.ExitUsage, What: what, Why: node.Error(), Fix: "run the command on that node; list the nodes: " + p.Hint("nodes")}
 	case errors.As(err, &lost) && lost.State.Path != "":
 		return &cli.Problem{Code: cli.ExitUsage, What: what, Why: lost.Error(), Fix: eitherFolderHint(p, a, lost.Roots, way, id)}
 	case errors.As(err, &lost):

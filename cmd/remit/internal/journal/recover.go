@@ -187,7 +187,7 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 			_, _ = fmt.Fprintln(w, p.Faint("redo all of it: "+where.Hint("redo", of)))
 			continue
 		case t.Committing:
-			_, _ = fmt.Fprintln(w, p.Faint("its commit had begun; go on with it: "+where.Hint("resume", id, "--at-end", "commit")))
+			_, _ = fmt.Fprintln(w, p.Faint("its commit had begun; resume it: "+where.Hint("resume", id, "--at-end", "commit")))
 		case t.WaitingCommit().IsPresent():
 			if err := writeCommitHint(p, w, t, where); err != nil {
 				return err
@@ -211,7 +211,7 @@ func writeCommitHint(p cli.Style, w io.Writer, t *revert.Txn, where *state.Works
 	writeCommit(p, w, c)
 	switch c.State {
 	case "approved":
-		_, _ = fmt.Fprintln(w, p.Faint("go on with it: "+where.Hint("resume", t.ID, "--at-end", "commit")+", with the --policy, --database and --services that the run had"))
+		_, _ = fmt.Fprintln(w, p.Faint("commit it with the --policy, --database and --services of its run: "+where.Hint("resume", t.ID, "--at-end", "commit")))
 	case "waits":
 		_, _ = fmt.Fprintln(w, p.Faint("look at it: "+where.Hint("pending", t.ID)))
 	}

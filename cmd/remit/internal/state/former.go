@@ -54,6 +54,21 @@ func (p *Workspace) noJournal(ctx context.Context, a *cli.App, needed bool) erro
 	return nil
 }
 
+// AwaitsJournal returns where the first run of a workspace stores its journal,
+// if there is none yet. It returns "" if there is one, and an error if the
+// folder has a journal at its former path.
+func (p *Workspace) AwaitsJournal(ctx context.Context, a *cli.App) (dir string, err error) {
+	at := *p
+	named := at.StateDir != ""
+	if err = at.Find(a); err != nil || at.HasJournal() {
+		return "", err
+	}
+	if !named {
+		err = at.noJournal(ctx, a, false)
+	}
+	return at.StateDir, err
+}
+
 // WarnOfFormer warns before a new journal begins for a workspace that has a
 // journal at its former path.
 func (p *Workspace) WarnOfFormer(ctx context.Context, a *cli.App, folder string) {
