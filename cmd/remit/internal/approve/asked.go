@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
@@ -51,6 +52,9 @@ func discard(ctx context.Context, a *cli.App, p *state.Workspace, number int64, 
 		return err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
+	if err = approval.CheckNodeRequest(a, p); err != nil {
+		return err
+	}
 	what := fmt.Sprintf("request %d was not deleted", number)
 	switch err = (&revert.Reverter{Journal: j, Host: a.Host}).DiscardAsked(ctx, number); {
 	case errors.Is(err, journal.ErrNotOwner):

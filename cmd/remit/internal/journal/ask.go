@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
@@ -69,8 +70,11 @@ func (r revertRun) request(id string) revert.Request {
 
 // ask asks the node that has the files, and waits for its answer. It returns the
 // request as it is then.
-func (r revertRun) ask(ctx context.Context, a *cli.App, rt *agent.Runtime, id string, at *agent.NodeError) (q revert.Request, node postgres.NodeInfo, err error) {
+func (r revertRun) ask(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, id string, at *agent.NodeError) (q revert.Request, node postgres.NodeInfo, err error) {
 	if node, err = nodeInfo(ctx, rt.Journal(), at.Node); err != nil {
+		return q, node, err
+	}
+	if err = approval.CheckNodeRequest(a, p); err != nil {
 		return q, node, err
 	}
 	if q, err = rt.AskNode(ctx, r.request(id), at); err != nil || q.State.Ended() {
@@ -200,6 +204,9 @@ func withdrawAsked(ctx context.Context, a *cli.App, p *state.Workspace, id strin
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	ids, err := ResolveTxns(ctx, j, id)
+	if err == nil {
+		err = approval.CheckNodeRequest(a, p)
+	}
 	if err != nil {
 		return err
 	}
