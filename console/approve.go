@@ -31,6 +31,8 @@ type approvePage struct {
 	Once            bool     // the policy lets an approval cover this call only
 	ForSession      bool     // the policy remembers an approval by itself
 	Digest          string
+	Shown           string // digest of the difference on the page
+	Changed         bool   // the person saw another difference, and nothing was answered
 	Earlier         string
 	Files           []fileDiff
 	Note            string
@@ -53,6 +55,7 @@ func (c *Console) approval(r *http.Request) (string, page, error) {
 	d := approvePage{Call: id, Tool: call.Tool.Name, Txn: t.ID, Session: t.Session, Who: c.principal(ctx, t.Session), Access: call.Asked.Access, Digest: call.Asked.Digest, Earlier: call.Asked.Earlier(), Expires: when(call.Asked.Expires)}
 	alive, err := c.Runtime.Journal().Alive(ctx, t.Owner)
 	d.Alive = err != nil || alive
+	d.Changed = r.URL.Query().Get("changed") == "1"
 	c.state(&d, t, call)
 	if err := c.request(ctx, &d, call); err != nil {
 		return "", page{}, err
@@ -106,15 +109,11 @@ func (c *Console) request(ctx context.Context, d *approvePage, call *revert.Call
 	var texts callPage
 	d.Input = texts.cut(pretty(callview.PendingInput(call, c.Runtime.Tools())))
 	d.Cut = texts.Cut
-	what := callview.Preview{Patch: call.Asked.Preview}
-	if call.Asked.Purpose == "" {
-		folders, err := callview.FoldersOf(ctx, c.Runtime.Journal(), d.Session, c.Folders)
-		if err != nil {
-			return err
-		}
-		what = callview.PreviewCall(ctx, folders, c.Runtime.Tools(), call.Tool.Name, call.Tool.Digest, call.Asked.Input)
+	what, err := c.difference(ctx, d.Session, call)
+	if err != nil {
+		return err
 	}
-	d.Note = what.Note
+	d.Note, d.Shown = what.Note, what.Digest()
 	if what.Patch == "" {
 		return nil
 	}
@@ -126,6 +125,19 @@ func (c *Console) request(ctx context.Context, d *approvePage, call *revert.Call
 		d.Files = append(d.Files, wanted(part, patchOf(part)))
 	}
 	return nil
+}
+
+// difference returns what a call that waits would change: in the files as they
+// are now, or what its request is about.
+func (c *Console) difference(ctx context.Context, session string, call *revert.Call) (callview.Preview, error) {
+	if call.Asked.Purpose != "" {
+		return callview.Preview{Patch: call.Asked.Preview}, nil
+	}
+	folders, err := callview.FoldersOf(ctx, c.Runtime.Journal(), session, c.Folders)
+	if err != nil {
+		return callview.Preview{}, err
+	}
+	return callview.PreviewCall(ctx, folders, c.Runtime.Tools(), call.Tool.Name, call.Tool.Digest, call.Asked.Input), nil
 }
 
 // changed returns the resource that a call of a file tool wants to change.
@@ -151,7 +163,7 @@ func (c *Console) beside(ctx context.Context, session string) ([]group, error) {
 // answer records the answer of a form. It names the request that the person saw.
 func (c *Console) answer(r *http.Request) (string, error) {
 	ctx, f := context.WithoutCancel(r.Context()), r.PostForm
-	_, call, err := revert.LoadCall(ctx, c.Runtime.Journal(), idOf(f))
+	t, call, err := revert.LoadCall(ctx, c.Runtime.Journal(), idOf(f))
 	if err != nil {
 		return "", err
 	}
@@ -166,10 +178,17 @@ func (c *Console) answer(r *http.Request) (string, error) {
 		return "", err
 	}
 	reply.Call = idOf(f)
-	if err := c.decide(ctx, call, reply, f); err != nil {
-		return "", err
+	to := "/approve?id=" + url.QueryEscape(reply.Call)
+	if reply.Approved {
+		what, err := c.difference(ctx, t.Session, call)
+		if err != nil {
+			return "", err
+		}
+		if f.Get("shown") != what.Digest() {
+			return to + "&changed=1", nil
+		}
 	}
-	return "/approve?id=" + url.QueryEscape(reply.Call), nil
+	return to, c.decide(ctx, call, reply, f)
 }
 
 // replyOf returns the answer that a form has.

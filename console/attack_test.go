@@ -421,7 +421,7 @@ func TestApproverRefused(t *testing.T) {
 	page := p.page("/approve?id=" + out.Call)
 	require.Contains(t, page, "only at a terminal")
 	require.NotContains(t, page, `value="approve"`)
-	w := p.do(p.post("/approve", url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"once"}}))
+	w := p.do(p.post("/approve", url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "shown": {field(t, page, "shown")}, "answer": {"approve"}, "scope": {"once"}}))
 	require.Equal(t, http.StatusForbidden, w.Code)
 	require.Contains(t, p.page("/approve?id="+out.Call), "waits for you")
 }

@@ -74,9 +74,9 @@ func TestApproveCommit(t *testing.T) {
 		require.Contains(t, page, want)
 	}
 	to := p.location(p.do(p.post("/commit", p.commitForm(tx.ID(), "approve"))))
-	require.Contains(t, p.page(to), "approved by person; its process goes on at its next commit")
+	require.Contains(t, p.page(to), "approved by person; its process continues at its next commit")
 	require.NotContains(t, p.page(to), `name="answer"`)
-	require.Contains(t, p.page("/"), "approved by person; it has not gone on yet")
+	require.Contains(t, p.page("/"), "Answered, not resumed yet")
 	require.NotContains(t, p.page("/timeline"), "see and answer its commit")
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Contains(t, p.page("/"), "Waiting for you (0)")

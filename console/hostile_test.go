@@ -224,7 +224,7 @@ func (p *place) hostileWork(i int, text string) (paths []string) {
 	}
 	page := p.do(p.get("/approve?id=" + out.Call))
 	if page.Code == http.StatusOK && strings.Contains(page.Body.String(), `name="request"`) {
-		form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(p.t, page.Body.String(), "request")}, "answer": {"deny"}, "why": {text[:min(len(text), 2000)]}}
+		form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(p.t, page.Body.String(), "request")}, "shown": {field(p.t, page.Body.String(), "shown")}, "answer": {"deny"}, "why": {text[:min(len(text), 2000)]}}
 		if i%4 == 2 {
 			form["answer"], form["scope"], form["for"] = []string{"approve"}, []string{"always"}, []string{"1h"}
 		}

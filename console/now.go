@@ -16,7 +16,9 @@ const lastTxns = 15
 
 type nowPage struct {
 	Waiting, Running []openCall
-	Commits          []openCommit
+	Commits          []openCommit // that wait
+	Answered         []openCall   // not resumed yet
+	AnsweredCommits  []openCommit
 	Open             []openSession
 	Last             []group
 	Damage           string
@@ -89,7 +91,9 @@ func (c *Console) open(ctx context.Context, d *nowPage) error {
 	for _, w := range waiting {
 		o := openCall{c.lineOf(w.Call), w.Txn.ID, w.Txn.Session, c.principal(ctx, w.Txn.Session), ""}
 		if a := w.Call.Answered; a != nil && a.Digest == w.Call.Asked.Digest {
-			o.Answered = answerWord(a.Approved) + " by " + a.By + "; it has not gone on yet"
+			o.Answered = answerWord(a.Approved) + " by " + a.By
+			d.Answered = append(d.Answered, o)
+			continue
 		}
 		d.Waiting = append(d.Waiting, o)
 	}
@@ -133,7 +137,9 @@ func (c *Console) commits(ctx context.Context, d *nowPage) error {
 	for _, w := range all {
 		one := openCommit{Txn: w.Txn.ID, Who: c.principal(ctx, w.Txn.Session), Began: w.Decision.At}
 		if a := w.Decision.Answered; a != nil {
-			one.Answered = answerWord(a.Approved) + " by " + a.By + "; it has not gone on yet"
+			one.Answered = answerWord(a.Approved) + " by " + a.By
+			d.AnsweredCommits = append(d.AnsweredCommits, one)
+			continue
 		}
 		d.Commits = append(d.Commits, one)
 	}

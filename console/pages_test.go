@@ -34,7 +34,7 @@ func TestApprove(t *testing.T) {
 	for _, want := range []string{"coder", "the rules say so", "rules.rego:7", "other.txt", `<td class="t">two</td>`, "waits for you"} {
 		require.Contains(t, page, want)
 	}
-	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"once"}, "why": {"it is fine"}}
+	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "shown": {field(t, page, "shown")}, "answer": {"approve"}, "scope": {"once"}, "why": {"it is fine"}}
 	stale := url.Values{"form": form["form"], "id": form["id"], "request": {"sha256:0"}, "answer": {"approve"}, "scope": {"once"}}
 	require.Equal(t, http.StatusConflict, p.do(p.post("/approve", stale)).Code)
 	require.Contains(t, p.page("/"), "Waiting for you (1)")
@@ -44,8 +44,41 @@ func TestApprove(t *testing.T) {
 	require.Contains(t, page, "approved by person: it is fine")
 	require.Contains(t, page, "the rules say so", "the request stays readable")
 	require.NotContains(t, page, `name="answer"`)
-	require.Contains(t, p.page("/"), "approved by person")
+	now := p.page("/")
+	require.Contains(t, now, "approved by person")
+	require.Contains(t, now, "Answered, not resumed yet")
+	require.Contains(t, now, "Waiting for you (0)")
 	require.Equal(t, http.StatusConflict, p.do(p.post("/approve", form)).Code, "an answer counts once")
+}
+
+// TestApproveWhatWasShown: an approval of another difference than the page shows
+// is not taken, and the page shows the new difference.
+func TestApproveWhatWasShown(t *testing.T) {
+	p := newPlace(t, console.Options{})
+	p.own("other.txt", "old line\n")
+	out := p.write("other.txt", "new line\n")
+	require.Equal(t, tool.StatusPending, out.Status)
+	page := p.page("/approve?id=" + out.Call)
+	require.Contains(t, page, "old line")
+	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "shown": {field(t, page, "shown")}, "answer": {"approve"}, "scope": {"once"}}
+	p.own("other.txt", "another line\n")
+	to := p.location(p.do(p.post("/approve", form)))
+	page = p.page(to)
+	require.Contains(t, page, "Nothing was answered")
+	require.Contains(t, page, "another line")
+	require.Contains(t, p.page("/"), "Waiting for you (1)")
+	form.Del("shown")
+	require.Equal(t, to, p.location(p.do(p.post("/approve", form))))
+	form.Set("shown", field(t, page, "shown"))
+	require.Equal(t, "/approve?id="+out.Call, p.location(p.do(p.post("/approve", form))))
+	require.Contains(t, p.page("/"), "Waiting for you (0)")
+
+	p.own("other.txt", "old line\n")
+	out = p.write("other.txt", "new line\n")
+	page = p.page("/approve?id=" + out.Call)
+	p.own("other.txt", "another line\n")
+	form = url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "shown": {field(t, page, "shown")}, "answer": {"deny"}}
+	require.Equal(t, "/approve?id="+out.Call, p.location(p.do(p.post("/approve", form))), "a denial changes no file")
 }
 
 // TestApproveInAnotherFolder: another folder at the path of the root says
@@ -78,6 +111,7 @@ func TestDeny(t *testing.T) {
 		bad.Set("form", p.form())
 		bad.Set("id", other.Call)
 		bad.Set("request", field(t, page, "request"))
+		bad.Set("shown", field(t, page, "shown"))
 		require.Equal(t, http.StatusBadRequest, p.do(p.post("/approve", bad)).Code)
 	}
 }
@@ -87,7 +121,7 @@ func TestApproveSession(t *testing.T) {
 	p := newPlace(t, console.Options{})
 	out := p.write("other.txt", "x")
 	page := p.page("/approve?id=" + out.Call)
-	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"session"}, "for": {"10m"}}
+	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "shown": {field(t, page, "shown")}, "answer": {"approve"}, "scope": {"session"}, "for": {"10m"}}
 	for _, bad := range []string{"", "9999h", "-1h"} {
 		form.Set("for", bad)
 		require.Equal(t, http.StatusBadRequest, p.do(p.post("/approve", form)).Code)
@@ -119,7 +153,7 @@ func TestApproveSameArguments(t *testing.T) {
 	p := newPlace(t, console.Options{})
 	out := p.write("other.txt", "x")
 	page := p.page("/approve?id=" + out.Call)
-	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "answer": {"approve"}, "scope": {"always"}, "for": {"1h"}, "same": {"1"}}
+	form := url.Values{"form": {p.form()}, "id": {out.Call}, "request": {field(t, page, "request")}, "shown": {field(t, page, "shown")}, "answer": {"approve"}, "scope": {"always"}, "for": {"1h"}, "same": {"1"}}
 	p.location(p.do(p.post("/approve", form)))
 	require.Contains(t, p.page("/grants"), "only with the arguments that were approved")
 	require.Equal(t, tool.StatusPending, p.write("other.txt", "y").Status)

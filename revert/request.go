@@ -42,6 +42,9 @@ type Request struct {
 	Omitted int     `json:"omitted,omitempty"`
 	// Why says why a request failed.
 	Why string `json:"why,omitempty"`
+	// Damage says why a stored request is none that a node asks. Its other
+	// fields can be wrong.
+	Damage string `json:"damage,omitempty"`
 	// ForceHelps says that Force reverts more than was reverted.
 	ForceHelps bool `json:"force_helps,omitempty"`
 
@@ -129,8 +132,8 @@ func (r *Reverter) Asked(ctx context.Context, number int64) (q Request, err erro
 }
 
 // AllAsked lists the requests for this node that have not ended, and those from
-// it that have not ended or were not read, oldest first. A journal that nodes
-// do not share has none.
+// it that have not ended or were not read, oldest first. A damaged one has its
+// Damage. A journal that nodes do not share has none.
 func (r *Reverter) AllAsked(ctx context.Context) (all []Request, err error) {
 	store, err := r.requests()
 	if err != nil {
@@ -139,6 +142,12 @@ func (r *Reverter) AllAsked(ctx context.Context) (all []Request, err error) {
 	stored, err := store.Requests(ctx)
 	for _, s := range stored {
 		q, failed := openRequest(s)
+		if failed == nil {
+			failed = q.checkTarget(ctx, r.Journal)
+		}
+		if errors.Is(failed, record.ErrDamaged) {
+			q.Damage, failed = failed.Error(), nil
+		}
 		err = errors.Join(err, failed)
 		all = append(all, q)
 	}
@@ -147,8 +156,9 @@ func (r *Reverter) AllAsked(ctx context.Context) (all []Request, err error) {
 
 // TakeAsked takes the oldest request for this node that no living process works
 // on. It returns journal.ErrNotFound if there is none. If a process that died
-// had carried the request out, its State and Report are set, and if it cannot be
-// read, its State and Why. AnswerAsked must follow.
+// had carried the request out, its State and Report are set. If it cannot be
+// read, or its transaction is not that of its target, its State and Why are.
+// AnswerAsked must follow.
 func (r *Reverter) TakeAsked(ctx context.Context) (q Request, err error) {
 	store, err := r.requests()
 	if err == nil {
@@ -166,6 +176,9 @@ func (r *Reverter) TakeAsked(ctx context.Context) (q Request, err error) {
 		return q, errors.Join(err, store.Answer(context.WithoutCancel(ctx), stored))
 	}
 	if q, err = openRequest(stored); err == nil {
+		err = q.checkTarget(ctx, r.Journal)
+	}
+	if err == nil {
 		err = r.findDone(ctx, &q)
 	}
 	if err != nil {
@@ -215,6 +228,26 @@ func (r *Reverter) WithdrawAsked(ctx context.Context, number int64) error {
 	return store.Withdraw(ctx, number)
 }
 
+// DiscardAsked deletes a damaged request. For a correct one it returns
+// journal.ErrNotOwner.
+func (r *Reverter) DiscardAsked(ctx context.Context, number int64) error {
+	store, err := r.requests()
+	if err != nil {
+		return err
+	}
+	stored, err := store.Request(ctx, number)
+	if err != nil {
+		return err
+	}
+	switch err = r.CheckAsked(ctx, stored); {
+	case err == nil:
+		return fmt.Errorf("request %d is not damaged: %w", number, journal.ErrNotOwner)
+	case !errors.Is(err, record.ErrDamaged):
+		return err
+	}
+	return store.Discard(ctx, number)
+}
+
 // MarkRead says that the answer of a request was shown: the next equal request
 // is another one.
 func (r *Reverter) MarkRead(ctx context.Context, number int64) error {
@@ -223,24 +256,6 @@ func (r *Reverter) MarkRead(ctx context.Context, number int64) error {
 		return err
 	}
 	return store.MarkRead(ctx, number)
-}
-
-func openRequest(s journal.Request) (Request, error) {
-	q := Request{Number: s.ID, Txn: s.Txn, Node: s.Node, From: s.From, State: s.State, Asked: s.Asked, Taken: s.Taken, Ended: s.Ended, takers: s.Takers, size: s.Size}
-	var body requestBody
-	if err := json.Unmarshal(s.Body, &body); err != nil {
-		return q, fmt.Errorf("%w: request %d: %w", record.ErrDamaged, s.ID, err)
-	}
-	q.Redo, q.Target, q.Resources, q.By = body.Redo, body.Target, body.Resources, body.By
-	q.Cascade, q.Force, q.NoMerge, q.Overlaps = body.Cascade, body.Force, body.NoMerge, body.Overlaps
-	if len(s.Answer) > 0 {
-		var a requestAnswer
-		if err := json.Unmarshal(s.Answer, &a); err != nil {
-			return q, fmt.Errorf("%w: the answer of request %d: %w", record.ErrDamaged, s.ID, err)
-		}
-		q.Report, q.Omitted, q.Why, q.ForceHelps = a.Report, a.Omitted, a.Why, a.ForceHelps
-	}
-	return q, nil
 }
 
 // fit returns the answer in at most a number of bytes. It has no texts of

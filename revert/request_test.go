@@ -85,6 +85,12 @@ func (j *requestJournal) Withdraw(_ context.Context, id int64) error {
 	return err
 }
 
+func (j *requestJournal) Discard(_ context.Context, id int64) error {
+	row, err := j.row(id)
+	row.State, row.Read = journal.RequestWithdrawn, true
+	return err
+}
+
 func (j *requestJournal) MarkRead(_ context.Context, id int64) error {
 	row, err := j.row(id)
 	row.Read = true
@@ -168,7 +174,8 @@ func (k *asked) answer(q revert.Request) revert.Request {
 func TestRequestHasItsOptions(t *testing.T) {
 	k := newAsked(t)
 	want := revert.Options{Resources: []string{"a"}, Cascade: true, Force: true, NoMerge: true, Overlaps: true, By: "ann"}
-	q := k.ask(revert.Request{Target: "t_1", Node: "n_here", Resources: []string{"a"}, Cascade: true, Force: true, NoMerge: true, Overlaps: true, By: "ann"})
+	txn := k.txn(true, write{"a", 2})
+	q := k.ask(revert.Request{Target: txn, Node: "n_here", Resources: []string{"a"}, Cascade: true, Force: true, NoMerge: true, Overlaps: true, By: "ann"})
 	require.Equal(t, want, q.Options())
 	require.Equal(t, "revert", q.Verb())
 	require.Equal(t, "redo", revert.Request{Redo: true}.Verb())
@@ -383,7 +390,7 @@ func TestRequestFaults(t *testing.T) {
 	q := k.takes()
 	require.Equal(t, journal.RequestFailed, q.State)
 	require.ErrorContains(t, errors.New(q.Why), "damaged")
-	k.table.rows[0].Body, k.table.rows[0].Answer = []byte("{}"), []byte("{")
+	k.table.rows[0].Body, k.table.rows[0].Answer = []byte(`{"target":"t_1"}`), []byte("{")
 	_, err = r.Asked(t.Context(), 1)
 	require.ErrorIs(t, err, record.ErrDamaged)
 }
@@ -460,6 +467,57 @@ func (f *failingEntries) Entries(ctx context.Context, q journal.Query) iter.Seq2
 			}
 		}
 	}
+}
+
+// TestRequestsThatAreNone: what no node asks is listed as damaged, is refused
+// when it is taken, and alone can be discarded.
+func TestRequestsThatAreNone(t *testing.T) {
+	k := newAsked(t)
+	txn, other := k.txn(true, write{"a", 2}), k.txn(true, write{"b", 2})
+	rep, err := k.revert(t.Context(), txn)
+	require.NoError(t, err)
+	call := ""
+	for _, i := range rep.Items {
+		call = i.Call
+	}
+	_, err = k.reverter.Redo(t.Context(), txn, "ann")
+	require.NoError(t, err)
+	asks := func(target, txn string) journal.Request {
+		return journal.Request{ID: 1, Txn: txn, Body: []byte(fmt.Sprintf(`{"target":%q}`, target)), State: journal.RequestAsked}
+	}
+	for name, r := range map[string]struct {
+		target, txn, why string
+	}{
+		"a call":                     {call, txn, ""},
+		"a transaction":              {txn, txn, ""},
+		"the revert":                 {rep.RevertTxn, txn, ""},
+		"the revert, of itself":      {rep.RevertTxn, rep.RevertTxn, ""},
+		"a call of another":          {call, other, "does not belong"},
+		"another transaction":        {txn, other, "does not belong"},
+		"the revert of another":      {rep.RevertTxn, other, "does not belong"},
+		"the transaction of another": {txn, rep.RevertTxn, "does not belong"},
+		"nothing":                    {"t_none", "t_none", "has no t_none"},
+		"a text":                     {"t 1", "t 1", "no ids"},
+		"an empty text":              {"", "", "no ids"},
+	} {
+		k.table.rows = []journal.Request{asks(r.target, r.txn)}
+		all, err := k.reverter.AllAsked(t.Context())
+		require.NoError(t, err, name)
+		require.Equal(t, r.why != "", all[0].Damage != "", name)
+		require.Contains(t, all[0].Damage, r.why, name)
+		err = k.reverter.DiscardAsked(t.Context(), 1)
+		if r.why == "" {
+			require.ErrorIs(t, err, journal.ErrNotOwner, name)
+			require.Equal(t, journal.RequestTaken, k.takes().State, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		k.table.rows[0] = asks(r.target, r.txn)
+		q := k.takes()
+		require.Equal(t, journal.RequestFailed, q.State, name)
+		require.Contains(t, q.Why, r.why, name)
+	}
+	require.ErrorIs(t, k.reverter.DiscardAsked(t.Context(), 99), journal.ErrNotFound)
 }
 
 func TestRequestsNeedNodes(t *testing.T) {

@@ -76,7 +76,7 @@ func watchVerbs() watch.Verbs {
 			r, err := approve.WriteRequest(ctx, a, at, rt, id)
 			return watch.Request(r), err
 		},
-		Give: func(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime, r watch.Reply) error {
+		Give: func(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime, r watch.Reply) (changed bool, err error) {
 			return approve.Give(ctx, a, at, rt, approve.Reply(r))
 		},
 		WriteCall: journal.WriteCall,

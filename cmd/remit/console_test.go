@@ -144,7 +144,7 @@ func TestConsole(t *testing.T) {
 	id := p.link(t, v, "/", "/approve")
 	page := v.get("/approve?id=" + id)
 	require.Contains(t, page, "a person looks")
-	form := url.Values{"form": {hidden(t, page, "form")}, "id": {id}, "request": {hidden(t, page, "request")}, "answer": {"approve"}, "scope": {"once"}}
+	form := url.Values{"form": {hidden(t, page, "form")}, "id": {id}, "request": {hidden(t, page, "request")}, "shown": {hidden(t, page, "shown")}, "answer": {"approve"}, "scope": {"once"}}
 
 	require.NoError(t, approval.WriteSettings(p.state, approval.Settings{Passphrase: approval.NewVerifier("a long phrase")}))
 	require.Contains(t, v.get("/approve?id="+id), "typed at a terminal")

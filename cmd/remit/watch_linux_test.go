@@ -172,12 +172,38 @@ func TestWatchApproves(t *testing.T) {
 	p.screen.until("approved by ")
 	id := p.waits()
 	p.screen.press("Escape")
-	p.screen.until("approved by ") // in the list, until it goes on
+	shown = p.screen.until("answered, not resumed yet") // in the list, until it is resumed
+	require.Contains(t, shown, "approved by ")
+	require.NotContains(t, shown, "waits for you")
+	require.Contains(t, shown, "0 waiting, 1 answered, 0 running")
 	code, out := p.agent.types("really resume " + id + " --policy " + p.policy + " --at-end commit" + p.flags())
 	require.Zero(t, code, out)
 	p.screen.until("deleted a.txt")
-	p.screen.gone("waits for you")
+	p.screen.gone("not resumed yet")
 	require.NoFileExists(t, p.path("a.txt"))
+}
+
+// TestWatchAnswersTheDifferenceItShowed: if the file changes after the person saw the difference, y answers nothing, and the person is
+// asked about the new one.
+func TestWatchAnswersTheDifferenceItShowed(t *testing.T) {
+	p := newWatchPlace(t, 80, 30)
+	p.calls(write("a.txt", "one\n"), remove("a.txt"))
+	p.start()
+	p.screen.until("> … file_delete")
+	p.screen.press("a")
+	require.Contains(t, p.screen.until("Approve it?"), "-one")
+	require.NoError(t, os.WriteFile(p.path("a.txt"), []byte("two\n"), 0o600))
+	p.screen.press("y")
+	p.screen.until("Nothing was answered: the call asks for something else now.")
+	shown := p.screen.until("Approve it?")
+	require.Contains(t, shown, "-two")
+	p.journal(t, func(j journal.Journal) {
+		_, c, err := revert.LoadCall(t.Context(), j, p.waits())
+		require.NoError(t, err)
+		require.Nil(t, c.Answered)
+	})
+	p.screen.press("y")
+	p.screen.until("approved by ")
 }
 
 // TestWatchAnswersWhatItShowed: an answer counts for the request on the screen, and for no later one. A commit is answered like a call.
@@ -200,8 +226,6 @@ func TestWatchAnswersWhatItShowed(t *testing.T) {
 
 	said = p.calls(write("b.txt", "two\n"))
 	other := regexp.MustCompile(`t_[0-9a-z]{12}`).FindString(said)
-	p.screen.until("of " + other)
-	p.screen.press("Down")
 	p.screen.until("> … commit         of " + other)
 	p.screen.press("a")
 	require.Contains(t, p.screen.until("Approve it?"), "+two")

@@ -160,9 +160,52 @@ func TestWatchLosesNothing(t *testing.T) {
 // TestWatchRefuses: what is no journal or no number is an error at once.
 func TestWatchRefuses(t *testing.T) {
 	workspace, state := testPlace(t)
-	for _, args := range [][]string{{}, {"-n", "-1"}, {"more"}, {"--state", state}} {
+	for _, args := range [][]string{{"-n", "-1"}, {"more"}, {"--workspace", filepath.Join(workspace, "none")}} {
 		require.Equal(t, int(cli.ExitUsage), run(t.Context(), append([]string{"watch", "--workspace", workspace}, args...), jsonEnv(io.Discard)), args)
 	}
+	require.NoDirExists(t, state)
+}
+
+// TestWatchBeforeTheFirstRun: the command waits for the journal of a workspace,
+// says so, and writes the calls of the first run.
+func TestWatchBeforeTheFirstRun(t *testing.T) {
+	workspace, state := testPlace(t)
+	script := filepath.Join(t.TempDir(), "s.jsonl")
+	require.NoError(t, os.WriteFile(script, []byte(`{"tool":"file_write","args":{"path":"a.txt","content":"x"}}`+"\n"), 0o600))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	start := func(ctx context.Context) (out, errs *bufio.Reader, ended chan int) {
+		out1, to := io.Pipe()
+		errs1, toErrs := io.Pipe()
+		ended = make(chan int, 1)
+		go func() {
+			ended <- run(ctx, []string{"watch", "--json", "--workspace", workspace, "--state", state}, testEnv(strings.NewReader(""), to, toErrs))
+			_, _ = to.Close(), toErrs.Close()
+		}()
+		return bufio.NewReader(out1), bufio.NewReader(errs1), ended
+	}
+	out, errs, ended := start(ctx)
+	said, err := errs.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, said, "nothing is recorded yet for "+workspace+", in "+state+"; this command waits for the first run")
+	require.NoDirExists(t, state, "it makes nothing")
+
+	interrupted, end := context.WithCancel(t.Context())
+	_, errs2, over := start(interrupted)
+	_, err = errs2.ReadString('\n')
+	require.NoError(t, err)
+	end()
+	require.Zero(t, <-over)
+
+	require.Zero(t, run(t.Context(), []string{"run", "--workspace", workspace, "--state", state, script}, jsonEnv(io.Discard)))
+	line, err := out.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, `"tool":"file_write"`)
+	stop()
+	rest, err := io.ReadAll(out)
+	require.NoError(t, err)
+	require.Empty(t, string(rest))
+	require.Zero(t, <-ended)
 }
 
 // TestWatchClosedOutput: the command ends when nothing reads its lines.

@@ -134,6 +134,11 @@ func readUpTo(folder, path string, most int64) (data []byte, err error) {
 	return data, err
 }
 
+// Digest identifies the whole of what a preview shows.
+func (w Preview) Digest() string {
+	return string(canon.SumBytes([]byte(w.Patch + "\x00" + w.Note)))
+}
+
 // Truncate returns the first lines of the patch, and counts the others in the
 // note.
 func (w Preview) Truncate(most int) Preview {

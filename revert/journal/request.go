@@ -74,6 +74,9 @@ type Requests interface {
 	// Withdraw ends a request that its node does not work on. It returns
 	// ErrNotOwner if the node does, or if the request has ended.
 	Withdraw(ctx context.Context, id int64) error
+	// Discard deletes a request, also one that an opening works on. It returns
+	// ErrNotFound if there is none.
+	Discard(ctx context.Context, id int64) error
 	// MarkRead says that a person has read the answer.
 	MarkRead(ctx context.Context, id int64) error
 }

@@ -2,12 +2,15 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/effect"
+	"github.com/remit-dev/remit/revert/journal"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // FsckReport is the result of Fsck.
@@ -16,12 +19,13 @@ type FsckReport struct {
 	Alive    int   `json:"alive"`    // other openings that live
 	Unnamed  int64 `json:"unnamed"`  // blobs that no entry names: left by a crash, or not named yet
 	Leftover int64 `json:"leftover"` // unfinished blobs; a collector removes those of dead openings
+	Requests int64 `json:"requests"` // damaged requests between nodes
 }
 
 // Fsck checks a journal. It runs revert.Fsck, and checks what only this store
 // can check: that each flush has its entries, that claims belong to unfinished
-// transactions, and that chunks belong to content. It returns record.ErrDamaged
-// if there was any problem. Without a head kept elsewhere it cannot detect that
+// transactions, that chunks belong to content, and that requests between nodes
+// fit the journal. It returns record.ErrDamaged if there was any problem. Without a head kept elsewhere it cannot detect that
 // the database is an older copy of itself.
 func Fsck(ctx context.Context, j *Journal, o revert.FsckOptions) (FsckReport, error) {
 	f := fsck{journal: j, options: o, named: map[string]bool{}}
@@ -37,7 +41,7 @@ func Fsck(ctx context.Context, j *Journal, o revert.FsckOptions) (FsckReport, er
 	if f.report.FsckReport, err = revert.Fsck(ctx, j, o); err != nil && f.report.Problems == 0 {
 		return f.report, err
 	}
-	for _, part := range []func(context.Context) error{f.flushes, f.claims, f.chunks, f.blobs, f.owners} {
+	for _, part := range []func(context.Context) error{f.flushes, f.claims, f.chunks, f.blobs, f.owners, f.requests} {
 		if err := part(ctx); err != nil {
 			return f.report, j.causeOf(ctx, err)
 		}
@@ -120,4 +124,37 @@ func (f *fsck) blobs(ctx context.Context) error {
 func (f *fsck) owners(ctx context.Context) error {
 	j := f.journal
 	return j.pool.QueryRow(ctx, "SELECT count(*) FROM owners o WHERE o.ended IS NULL AND o.id <> $1 AND "+alive("o.id", "$2"), j.id, j.class).Scan(&f.report.Alive)
+}
+
+// requests checks all requests, also those between other nodes.
+func (f *fsck) requests(ctx context.Context) error {
+	last, more := int64(0), true
+	for more {
+		var some []journal.Request
+		more = false
+		err := f.each(ctx, fmt.Sprintf("SELECT %s FROM requests WHERE id > %d ORDER BY id LIMIT 100", requestColumns, last), func(rows pgx.Rows) error {
+			r, err := scanRequest(rows)
+			some, last, more = append(some, r), r.ID, true
+			return err
+		})
+		for _, r := range some {
+			if err == nil {
+				err = f.request(ctx, r)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fsck) request(ctx context.Context, r journal.Request) error {
+	err := (&revert.Reverter{Journal: f.journal}).CheckAsked(ctx, r)
+	if !errors.Is(err, record.ErrDamaged) {
+		return err
+	}
+	f.report.Requests++
+	f.problem(0, "request %d, asked of node %q by node %q: %s", r.ID, r.Node, r.From, err)
+	return nil
 }

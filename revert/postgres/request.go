@@ -18,21 +18,31 @@ var _ journal.Requests = (*Node)(nil)
 // maxEnded is how many requests stay that have ended.
 const maxEnded = 1000
 
-// requestColumns are the columns of a request, in the order of scanRequest.
-const requestColumns = "id, node, origin, txn, body, state, answer, read, takers, size, asked, taken, ended"
+// requestColumns are the columns of a request, in the order of scanRequest. Each
+// row can be read, whoever wrote it: texts are cut just above their limits, and
+// a time that Go has no JSON for is left out.
+var requestColumns = fmt.Sprintf(`id, left(node, 200), left(origin, 200), substr(txn, 1, 200), substr(body, 1, %d), left(state, 200),
+	substr(answer, 1, %d), read, string_to_array(array_to_string(takers, ' '), ' '), size, %s, %s, %s`, journal.MaxRequestBody+1, journal.MaxRequestAnswer+1,
+	yearOf("asked"), yearOf("taken"), yearOf("ended"))
+
+// yearOf returns an expression: a time of the years that JSON can have, or null.
+func yearOf(column string) string {
+	return "CASE WHEN " + column + " BETWEEN '0001-01-02' AND '9999-12-30' THEN " + column + " END"
+}
 
 func scanRequest(row pgx.Row) (r journal.Request, err error) {
 	var txn []byte
-	var taken, ended *time.Time
-	err = row.Scan(&r.ID, &r.Node, &r.From, &txn, &r.Body, &r.State, &r.Answer, &r.Read, &r.Takers, &r.Size, &r.Asked, &taken, &ended)
-	r.Txn, r.Asked = string(txn), r.Asked.UTC()
-	if taken != nil {
-		r.Taken = taken.UTC()
-	}
-	if ended != nil {
-		r.Ended = ended.UTC()
-	}
+	var asked, taken, ended *time.Time
+	err = row.Scan(&r.ID, &r.Node, &r.From, &txn, &r.Body, &r.State, &r.Answer, &r.Read, &r.Takers, &r.Size, &asked, &taken, &ended)
+	r.Txn, r.Asked, r.Taken, r.Ended = string(txn), utc(asked), utc(taken), utc(ended)
 	return r, err
+}
+
+func utc(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
 }
 
 // atWork has the requests that this opening works on. It can take one again
@@ -240,6 +250,20 @@ func (n *Node) Withdraw(ctx context.Context, id int64) error {
 		tag, err := n.pool.Exec(ctx, "UPDATE requests SET state = 'withdrawn', ended = now() WHERE id = $1 AND takers = '{}' AND (ended IS NULL OR state = 'withdrawn')", id)
 		if err == nil && tag.RowsAffected() == 0 {
 			err = fmt.Errorf("request %d: its node has begun it, or it has ended: %w", id, journal.ErrNotOwner)
+		}
+		return err
+	})
+}
+
+// Discard deletes a request; see journal.Requests.
+func (n *Node) Discard(ctx context.Context, id int64) error {
+	if err := n.writable(ctx); err != nil {
+		return err
+	}
+	return n.again(ctx, func() error {
+		tag, err := n.pool.Exec(ctx, "DELETE FROM requests WHERE id = $1", id)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = fmt.Errorf("request %d: %w", id, journal.ErrNotFound)
 		}
 		return err
 	})

@@ -52,7 +52,11 @@ func find(a *cli.App, cmd *cobra.Command) (home string, _ *cli.Agent, err error)
 	if a.Caller != nil {
 		who = a.Caller()
 	}
-	for _, home := range append(homes(a, cmd), inherited(who)...) {
+	dir := ""
+	if f := cmd.Flag("state"); f != nil {
+		dir = f.Value.String()
+	}
+	for _, home := range append(homes(a, dir), inherited(who)...) {
 		all, err := records(home)
 		if err != nil {
 			return "", nil, fmt.Errorf("the clients that run are unknown: %w", err)
@@ -109,24 +113,23 @@ func (r Record) contains(c lineage.Chain) bool {
 }
 
 // homes returns the folders for state that the command can reach: the user's,
-// and the one with the journal that a flag names. An agent can change the
+// and the one above a state folder, such as one that a flag names. An agent can change the
 // environment, but then it acts on another journal, or as another node of a
 // shared one: inherited finds its folder for that.
-func homes(a *cli.App, cmd *cobra.Command) (all []string) {
+func homes(a *cli.App, dir string) (all []string) {
 	if home, err := state.Home(a.Getenv); err == nil {
 		all = append(all, home)
 	}
-	f := cmd.Flag("state")
-	if f == nil || f.Value.String() == "" {
+	if dir == "" {
 		return all
 	}
-	dir, err := filepath.Abs(f.Value.String())
+	dir, err := filepath.Abs(dir)
 	if err == nil {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real
 		}
 		for up := filepath.Dir(dir); ; up = filepath.Dir(up) {
-			if _, err := os.Lstat(folder(up)); err == nil && !slices.Contains(all, up) {
+			if _, err := os.Lstat(filepath.Dir(folder(up))); err == nil && !slices.Contains(all, up) {
 				all = append(all, up)
 			}
 			if up == filepath.Dir(up) {

@@ -33,6 +33,7 @@ var changes = map[string]func(cmd *cobra.Command) bool{
 		return (cmd.Flags().NArg() > 0 || cmd.Flags().Changed("file")) && cmd.Flag("preview").Value.String() != "true"
 	},
 	"fsck":    given("accept-head"),
+	"pending": given("discard"),
 	"serve":   given("http"),
 	"gateway": given("http"),
 }

@@ -61,6 +61,7 @@ func (p *prompt) Approve(ctx context.Context, ask ctxperm.ApprovalRequest) (ctxp
 	if _, err := fmt.Fprint(p.tty, promptText(ask), promptChoices); err != nil {
 		return ctxperm.Answer{}, err
 	}
+	shown := "" // digest of the difference that the person saw
 	for {
 		text, err := p.read(ctx)
 		if err != nil {
@@ -68,7 +69,15 @@ func (p *prompt) Approve(ctx context.Context, ask ctxperm.ApprovalRequest) (ctxp
 		}
 		switch strings.ToLower(strings.TrimSpace(text)) {
 		case "y", "yes":
-			return p.approved()
+			answer, err := p.approved()
+			if err != nil || shown == "" || !answer.Approved() || p.difference(ctx, ask).Digest() == shown {
+				return answer, err
+			}
+			_, _ = fmt.Fprintln(p.tty, "nothing was answered: the call would change something else now")
+			shown = p.showPreview(ctx, ask)
+			if _, err = fmt.Fprint(p.tty, promptChoices); err != nil {
+				return ctxperm.Answer{}, err
+			}
 		case "?":
 			help := promptHelp
 			if ask.Purpose == perm.PurposeCommit {
@@ -76,7 +85,7 @@ func (p *prompt) Approve(ctx context.Context, ask ctxperm.ApprovalRequest) (ctxp
 			}
 			_, err = fmt.Fprint(p.tty, help, promptChoices)
 		case "d":
-			p.showPreview(ctx, ask)
+			shown = p.showPreview(ctx, ask)
 			_, err = fmt.Fprint(p.tty, promptChoices)
 		default:
 			return ctxperm.Deny(p.who, "they said no"), nil
@@ -139,19 +148,26 @@ const (
 `
 )
 
-// showPreview shows what the call would change.
-func (p *prompt) showPreview(ctx context.Context, ask ctxperm.ApprovalRequest) {
-	what := callview.Preview{Patch: ask.Preview}
-	if ask.Preview == "" {
-		tools, err := tool.NewRegistry(state.Tools(p.app)...)
-		if err == nil {
-			folders := map[string]callview.Folder{}
-			for _, r := range p.roots {
-				folders[r.Name] = callview.FolderAt(r)
-			}
-			what = callview.PreviewCall(ctx, folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
-		}
+// difference returns what the call would change now.
+func (p *prompt) difference(ctx context.Context, ask ctxperm.ApprovalRequest) callview.Preview {
+	if ask.Preview != "" {
+		return callview.Preview{Patch: ask.Preview}
 	}
+	tools, err := tool.NewRegistry(state.Tools(p.app)...)
+	if err != nil {
+		return callview.Preview{}
+	}
+	folders := map[string]callview.Folder{}
+	for _, r := range p.roots {
+		folders[r.Name] = callview.FolderAt(r)
+	}
+	return callview.PreviewCall(ctx, folders, tools, ask.Tool, ask.ToolDigest, ask.Input)
+}
+
+// showPreview shows what the call would change, and returns the digest of it.
+func (p *prompt) showPreview(ctx context.Context, ask ctxperm.ApprovalRequest) (shown string) {
+	what := p.difference(ctx, ask)
+	shown = what.Digest()
 	what = what.Truncate(ShownLines)
 	cli.Style(false).Patch(p.tty, what.Patch)
 	switch {
@@ -160,6 +176,7 @@ func (p *prompt) showPreview(ctx context.Context, ask ctxperm.ApprovalRequest) {
 	case what.Patch == "":
 		_, _ = fmt.Fprintln(p.tty, "  what this call would change cannot be shown before it runs")
 	}
+	return shown
 }
 
 // approvalText returns the difference of a transaction, bounded for a terminal.

@@ -45,7 +45,7 @@ func RulesFor(ctx context.Context, p *state.Workspace, j journal.Journal, id str
 		if err := s.decode(text); err != nil {
 			return Settings{}, &cli.Problem{
 				Code: cli.ExitUsage, What: "who may approve cannot be read for calls of node " + of, Why: err.Error(),
-				Fix: "approve on that node, which " + p.Hint("nodes") + " lists",
+				Fix: "approve on that node; list the nodes: " + p.Hint("nodes"),
 			}
 		}
 	}

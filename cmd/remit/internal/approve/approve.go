@@ -26,6 +26,8 @@ type answerFlags struct {
 
 	approves, resume bool
 	why, question    string
+	shown            string // digest of the difference that the person saw
+	again            bool   // errChanged is returned: the person sees it again
 
 	// resumeCall resumes the call after its approval.
 	resumeCall func(ctx context.Context, f startup.Flags, id string) error
@@ -57,6 +59,7 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 	}
 	f.flags(cmd)
 	f.rememberFlags.flags(cmd)
+	cmd.Flags().StringVar(&f.shown, "diff", "", "`DIGEST` of the difference that you read, from remit pending with the ID; remit refuses the answer if the call would make another one now")
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "continue the call immediately, with the other flags of remit resume")
 	startup.AddResumeFlags(cmd, &f.Flags)
 	cmd.Flags().StringVar(&f.AtEnd, "at-end", "", "with --resume: `END` of the transaction: commit, revert or leave-open (default: commit for a transaction of one call, else leave-open)")
@@ -135,7 +138,7 @@ func decide(ctx context.Context, a *cli.App, f *answerFlags, id string) error {
 	}
 	if w.Alive {
 		if !f.JSON {
-			_, _ = fmt.Fprintln(a.Out, "its process runs, and goes on with the call itself")
+			_, _ = fmt.Fprintln(a.Out, "its process runs, and continues the call itself")
 		}
 		return nil
 	}
@@ -171,6 +174,17 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 			Fix: at.Hint("pending", id) + " shows it, with the command that approves it",
 		}
 	}
+	if f.approves {
+		if err = checkShown(ctx, a, at, rt.Journal(), w.Call, w.Txn.Session, f.shown); errors.Is(err, errChanged) && !f.again {
+			err = &cli.Problem{Code: cli.ExitUsage, What: "the answer was not taken", Why: "the call would change something else now than you saw", Fix: at.Hint("pending", id) + " shows it"}
+		}
+		if err != nil {
+			return w, err
+		}
+		if f.again && w.Call.Waits() && w.Call.Answered == nil && w.Call.Asked.Digest != f.question {
+			return w, errChanged
+		}
+	}
 	reply := agent.Answer{Call: id, Approved: f.approves, By: who, Why: f.why, RequestDigest: f.question}
 	f.byPolicy(w.Call)
 	grant, err := f.answer(ctx, rt, reply)
@@ -191,11 +205,11 @@ func recordAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *answerF
 	case f.resume:
 		_, _ = fmt.Fprintf(a.Out, "%s by %s\n", said, cli.Printable(who))
 	case w.Alive:
-		_, _ = fmt.Fprintf(a.Out, "%s by %s; the process that asked goes on with it\n", said, cli.Printable(who))
+		_, _ = fmt.Fprintf(a.Out, "%s by %s; the process that asked continues the call\n", said, cli.Printable(who))
 	case w.Txn.Prompt != nil && f.approves: // a new resident process finds it
 		_, _ = fmt.Fprintf(a.Out, "%s by %s; it runs when the agent repeats it\n", said, cli.Printable(who))
 	default:
-		_, _ = fmt.Fprintf(a.Out, "%s by %s; it ends by %s, with the --policy, --database and --services that the run had\n", said, cli.Printable(who), at.HintOn(node, "resume", id))
+		_, _ = fmt.Fprintf(a.Out, "%s by %s; resume the call %s: %s\n", said, cli.Printable(who), withTheRest, at.HintOn(node, "resume", id))
 		_, _ = fmt.Fprintf(a.Out, "its transaction %s stays open; to end it too, add --at-end commit or --at-end revert\n", w.Txn.ID)
 	}
 	if grant != "" {
@@ -224,6 +238,9 @@ func answerProblem(err error, p *state.Workspace, call string) error {
 	}
 	return err
 }
+
+// withTheRest says which flags continue a run that ended.
+const withTheRest = "with the --policy, --database and --services of its run"
 
 // answerOutput is the JSON form of an answer.
 type answerOutput struct {

@@ -108,7 +108,7 @@ func commitRecordOf(ctx context.Context, a *cli.App, p *state.Workspace, rt *age
 
 func writeCommit(a *cli.App, at *state.Workspace, r pendingCommitRecord) {
 	p, w := a.Style(), a.Out
-	_, _ = fmt.Fprintf(w, "%s %s  commit of %s\n", p.Doubt("…"), p.Bold(r.Commit), cli.Count(r.Totals.Effects, "effect"))
+	_, _ = fmt.Fprintf(w, "%s %s  commit of %s%s\n", p.Doubt("…"), p.Bold(r.Commit), cli.Count(r.Totals.Effects, "effect"), notResumed(p, r.State))
 	row := func(name, text string) {
 		if text != "" {
 			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint(fmt.Sprintf("%-9s", name)), cli.Printable(text))
@@ -124,22 +124,24 @@ func writeCommit(a *cli.App, at *state.Workspace, r pendingCommitRecord) {
 		}
 	}
 	row("since", fmt.Sprintf("%s (%s)", when(r.Since), a.Host.Now().Sub(r.Since).Round(time.Second)))
-	again := at.HintOn(r.node, "resume", r.Commit, "--at-end", "commit") + ", with the --policy, --database and --services that the run had"
+	again := withTheRest + ": " + at.HintOn(r.node, "resume", r.Commit, "--at-end", "commit")
 	switch r.State {
 	case "waits":
 		row("until", when(r.Expires))
 	case "expired":
-		row("until", when(r.Expires)+": it is too late to answer; "+again+" asks again")
+		row("until", when(r.Expires)+": it is too late to answer; to ask again, commit it "+again)
 	case "changed":
 		row("until", "the transaction has changed since; its next commit asks again")
 	default:
-		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
+		row("answer", r.State+" by "+r.By+"; the transaction is not resumed yet")
 	}
 	switch {
 	case r.OwnerGone && r.State == "denied":
-		row("process", "the one that made it has ended: "+at.HintOn(r.node, "revert", r.Commit)+" reverts it")
+		row("process", "the one that made it has ended; revert the transaction: "+at.HintOn(r.node, "revert", r.Commit))
+	case r.OwnerGone && r.State == "approved":
+		row("process", "the one that made it has ended; commit it "+again)
 	case r.OwnerGone:
-		row("process", "the one that made it has ended: once the commit is answered, "+again+", ends it")
+		row("process", "the one that made it has ended; after the answer, commit it "+again)
 	}
 	if r.Diff != "" {
 		_, _ = fmt.Fprintf(w, "  %s\n", p.Faint("did"))
@@ -238,9 +240,9 @@ func recordCommitAnswer(ctx context.Context, a *cli.App, rt *agent.Runtime, f *a
 	then := "its process ends it at its next commit"
 	switch {
 	case !alive && f.approves:
-		then = at.HintOn(node, "resume", txn, "--at-end", "commit") + " ends it, with the --policy, --database and --services that the run had"
+		then = "commit it " + withTheRest + ": " + at.HintOn(node, "resume", txn, "--at-end", "commit")
 	case !alive:
-		then = at.HintOn(node, "revert", txn) + " reverts it"
+		then = "revert it: " + at.HintOn(node, "revert", txn)
 	}
 	if f.resume && !alive {
 		then = "it ends now"

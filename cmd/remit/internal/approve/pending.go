@@ -24,12 +24,13 @@ import (
 func PendingCommand(a *cli.App) *cobra.Command {
 	var p state.Workspace
 	var asJSON, watch bool
+	var damaged int64
 	cmd := &cobra.Command{
 		Use: "pending [CALL | TXN]", Short: "List the calls and commits that wait for approval",
 		Long: "Lists the calls that wait for a person: who asks, for what and since when. For a call of a file tool, it shows the\n" +
 			"difference that the call makes to the current files. With CALL, the ID of a call or the first characters of it, the\n" +
 			"command shows one call with its whole difference. With TXN, it shows a commit that waits, with what the transaction did.\n" +
-			"It also lists the reverts and redos that wait between nodes of a shared journal.\n" +
+			"It also lists the reverts and redos that wait between nodes of a shared journal. --discard deletes one that is damaged.\n" +
 			"--watch continues until you interrupt it, and reports each call and commit that begins or ends to wait.\n\n" +
 			"Exit codes: 0 with or without pending calls; 1 the journal cannot be read; 2 usage.",
 		Args: cli.WantIDs(0, 1, "at most one id of a call or a transaction"),
@@ -37,11 +38,18 @@ func PendingCommand(a *cli.App) *cobra.Command {
 			if watch && len(args) > 0 {
 				return cli.UsageProblem("--watch tells of all calls and commits: leave the id out")
 			}
+			if cmd.Flags().Changed("discard") {
+				if watch || len(args) > 0 {
+					return cli.UsageProblem("--discard deletes a request between nodes: leave the id and --watch out")
+				}
+				return discard(cmd.Context(), a, &p, damaged, asJSON)
+			}
 			return listPending(cmd.Context(), a, &p, strings.Join(args, ""), watch, asJSON)
 		},
 	}
 	state.AddFlags(cmd, &p)
 	cmd.Flags().StringArrayVar(&p.Moved, "root", nil, "folder of a root, as `NAME=DIR`, for differences, if the folder was moved")
+	cmd.Flags().Int64Var(&damaged, "discard", 0, "delete the damaged request `NUMBER` of a shared journal; a correct one is withdrawn by remit revert --withdraw")
 	cmd.Flags().BoolVar(&watch, "watch", false, "continue, and report each change")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object per line, for each call and commit")
 	return cmd
@@ -133,7 +141,7 @@ func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07
 
 // writePending writes one pending call.
 func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord, now time.Time) {
-	_, _ = fmt.Fprintf(w, "%s %s  %s  %s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), callview.Arguments(r.Input, nil))
+	_, _ = fmt.Fprintf(w, "%s %s  %s  %s%s\n", p.Doubt("…"), p.Bold(r.Call), cli.Printable(r.Tool), callview.Arguments(r.Input, nil), notResumed(p, r.State))
 	row := func(name, text string) {
 		if text != "" {
 			_, _ = fmt.Fprintf(w, "  %s %s\n", p.Faint(fmt.Sprintf("%-9s", name)), cli.Printable(text))
@@ -159,15 +167,17 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 	case "waits":
 		row("until", when(r.Expires))
 	case "expired":
-		row("until", when(r.Expires)+": it is too late to answer; "+at.HintOn(r.node, "resume", r.Call)+" ends it as denied")
+		row("until", when(r.Expires)+": it is too late to answer; end the call as denied: "+at.HintOn(r.node, "resume", r.Call))
 	case "interrupted":
-		row("until", "its process died while the call ran, so it can no longer be answered;  "+at.HintOn(r.node, "recover")+" determines its outcome")
+		row("until", "its process died while the call ran, so it can no longer be answered; determine its outcome: "+at.HintOn(r.node, "recover"))
 	default:
-		row("answer", r.State+" by "+r.By+"; it has not gone on yet")
+		row("answer", r.State+" by "+r.By+"; the call is not resumed yet")
 	}
 	if r.Process != "" && r.State != "interrupted" {
-		ended := ", which has ended: once the call is answered, " + at.HintOn(r.node, "resume", r.Call) + " lets it go on, with the --policy, --database and --services that the run had"
-		row("process", r.Process+map[bool]string{true: ended, false: ", which goes on with it"}[r.OwnerGone])
+		row("process", r.Process+map[bool]string{true: ", which has ended", false: ", which continues the call"}[r.OwnerGone])
+		if r.OwnerGone && r.State != "expired" {
+			row("then", map[bool]string{true: "after the answer, "}[r.State == "waits"]+"resume the call "+withTheRest+": "+at.HintOn(r.node, "resume", r.Call))
+		}
 	}
 	if r.Diff != "" {
 		row("wants", "to change:")
@@ -178,6 +188,14 @@ func writePending(p cli.Style, w io.Writer, at *state.Workspace, r PendingRecord
 	if r.State == "waits" {
 		row("refuse", at.Hint("deny", r.Call))
 	}
+}
+
+// notResumed says how a request was answered that has not been acted on.
+func notResumed(p cli.Style, state string) string {
+	if state != "approved" && state != "denied" {
+		return ""
+	}
+	return "  " + p.Doubt(state+", not resumed yet")
 }
 
 // maxInput limits the shown input, in bytes.

@@ -3,9 +3,11 @@ package approve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/render"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
@@ -38,6 +40,7 @@ type PendingRecord struct {
 	OwnerGone bool              `json:"owner_gone"`         // that process has ended
 	Diff      string            `json:"diff,omitempty"`     // change of the files as they are now
 	Note      string            `json:"note,omitempty"`     // what diff lacks, and why
+	Shown     string            `json:"shown,omitempty"`    // digest of diff and note, for remit approve --diff
 	Question  string            `json:"question,omitempty"` // digest that an approval names, if a program's changes wait
 	Approve   string            `json:"approve,omitempty"`  // command that approves the call
 
@@ -73,23 +76,58 @@ func recordOf(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Jou
 	if first := w.Call.Asked.Processes; len(first) > 0 && json.Unmarshal(first[0], &asked) == nil && len(asked.Processes) > 0 {
 		r.Process = fmt.Sprintf("%s (process %d)", asked.Processes[0].Name, asked.Processes[0].PID)
 	}
-	what := callview.Preview{Patch: w.Call.Asked.Preview}
-	if w.Call.Asked.Purpose == "" {
-		folders, err := p.RootFolders(ctx, j, w.Txn.Session)
-		if err != nil {
-			return PendingRecord{}, err
-		}
-		what = callview.PreviewCall(ctx, folders, tools, r.Tool, c.Tool.Digest, c.Asked.Input)
-	} else {
-		r.Question = w.Call.Asked.Digest
+	what, err := differenceOf(ctx, p, j, w.Txn.Session, c, tools)
+	if err != nil {
+		return PendingRecord{}, err
+	}
+	if c.Asked.Purpose != "" {
+		r.Question = c.Asked.Digest
+	} else if what != (callview.Preview{}) {
+		r.Shown = what.Digest()
 	}
 	what = what.Truncate(most)
 	r.Diff, r.Note = what.Patch, what.Note
-	r.state(p, w, a.Host.Now())
+	r.state(p, w, a.Host.Now(), most == approval.ShownLines)
 	return r, nil
 }
 
-func (r *PendingRecord) state(p *state.Workspace, w callview.Pending, now time.Time) {
+// differenceOf returns what a call that waits would change: in the files as they
+// are now, or what its request is about.
+func differenceOf(ctx context.Context, p *state.Workspace, j journal.Journal, session string, c *revert.Call, tools tool.Registry) (callview.Preview, error) {
+	if c.Asked.Purpose != "" {
+		return callview.Preview{Patch: c.Asked.Preview}, nil
+	}
+	folders, err := p.RootFolders(ctx, j, session)
+	if err != nil {
+		return callview.Preview{}, err
+	}
+	return callview.PreviewCall(ctx, folders, tools, c.Tool.Name, c.Tool.Digest, c.Asked.Input), nil
+}
+
+// errChanged means that a call that waits asks for something else than the
+// person saw, or would change something else.
+var errChanged = errors.New("what was shown has changed")
+
+// checkShown returns errChanged if a call would change something else now than a
+// person saw. shown is the digest of that; empty: none was given.
+func checkShown(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, c *revert.Call, session, shown string) error {
+	if shown == "" || !c.Waits() || c.Asked == nil {
+		return nil
+	}
+	tools, err := tool.NewRegistry(state.RecordedTools(a)...)
+	if err != nil {
+		return err
+	}
+	what, err := differenceOf(ctx, p, j, session, c, tools)
+	if err == nil && what.Digest() != shown {
+		err = errChanged
+	}
+	return err
+}
+
+// state adds how the request stands, and the command that approves it. whole
+// says that the person sees the whole difference.
+func (r *PendingRecord) state(p *state.Workspace, w callview.Pending, now time.Time, whole bool) {
 	c := w.Call
 	switch {
 	case c.Phase == revert.PhaseStarted && !w.Alive: // the call asked while it ran
@@ -104,6 +142,8 @@ func (r *PendingRecord) state(p *state.Workspace, w callview.Pending, now time.T
 		r.State, r.Approve = "waits", p.Hint("approve", r.Call)
 		if c.Asked.Purpose != "" {
 			r.Approve = p.Hint("approve", r.Call, "--request", r.Question)
+		} else if whole && r.Shown != "" && len(p.Moved) == 0 { // remit approve looks in the recorded folders
+			r.Approve = p.Hint("approve", r.Call, "--diff", r.Shown)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 // Request is an approval request as a person saw it.
 type Request struct {
 	Digest string // names the request in an answer
+	Shown  string // digest of the difference that was shown; empty: there was none
 	Waits  bool   // an answer can be given
 	Covers bool   // an approval also covers later calls, unless the person limits it
 }
@@ -49,7 +50,7 @@ func WriteRequest(ctx context.Context, a *cli.App, at *state.Workspace, rt *agen
 	writePending(a.Style(), a.Out, at, r, a.Host.Now())
 	var f rememberFlags
 	f.byPolicy(c)
-	return Request{c.Asked.Digest, r.State == "waits", f.scope != ""}, nil
+	return Request{c.Asked.Digest, r.Shown, r.State == "waits", f.scope != ""}, nil
 }
 
 func writeCommitRequest(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime, txn string) (Request, error) {
@@ -63,7 +64,7 @@ func writeCommitRequest(ctx context.Context, a *cli.App, at *state.Workspace, rt
 		return Request{}, err
 	}
 	writeCommit(a, at, r)
-	return Request{r.Question, r.State == "waits", false}, nil
+	return Request{r.Question, "", r.State == "waits", false}, nil
 }
 
 // Reply is the answer of a person to a request that the person saw.
@@ -73,16 +74,25 @@ type Reply struct {
 	Once     bool // covers only this call, whatever the policy lets an approval cover
 	Why      string
 	Request  string // Digest of the Request
+	Shown    string // Shown of the Request
 }
 
 // Give records an answer under the rules of remit approve and remit deny, and
-// writes what follows from it.
-func Give(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime, r Reply) error {
+// writes what follows from it. If an approval is for something else than what
+// the person saw, changed is true, and nothing was answered.
+func Give(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime, r Reply) (changed bool, err error) {
+	if err = give(ctx, a, at, rt, r); errors.Is(err, errChanged) {
+		return true, nil
+	}
+	return false, err
+}
+
+func give(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime, r Reply) error {
 	who, err := a.Person()
 	if err != nil {
 		return err
 	}
-	f := answerFlags{approves: r.Approves, why: r.Why, question: r.Request}
+	f := answerFlags{approves: r.Approves, why: r.Why, question: r.Request, shown: r.Shown, again: true}
 	if r.Once {
 		f.scope = "once"
 	}

@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/postgres"
+	"github.com/remit-dev/remit/revert/record"
 )
 
 // answerInterval is how often a command looks for the answer of another node.
@@ -68,8 +70,11 @@ func (r revertRun) request(id string) revert.Request {
 
 // ask asks the node that has the files, and waits for its answer. It returns the
 // request as it is then.
-func (r revertRun) ask(ctx context.Context, a *cli.App, rt *agent.Runtime, id string, at *agent.NodeError) (q revert.Request, node postgres.NodeInfo, err error) {
+func (r revertRun) ask(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, id string, at *agent.NodeError) (q revert.Request, node postgres.NodeInfo, err error) {
 	if node, err = nodeInfo(ctx, rt.Journal(), at.Node); err != nil {
+		return q, node, err
+	}
+	if err = approval.CheckNodeRequest(a, p); err != nil {
 		return q, node, err
 	}
 	if q, err = rt.AskNode(ctx, r.request(id), at); err != nil || q.State.Ended() {
@@ -199,13 +204,16 @@ func withdrawAsked(ctx context.Context, a *cli.App, p *state.Workspace, id strin
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	ids, err := ResolveTxns(ctx, j, id)
+	if err == nil {
+		err = approval.CheckNodeRequest(a, p)
+	}
 	if err != nil {
 		return err
 	}
 	r, found := asker(a, j), 0
 	all, err := r.AllAsked(ctx)
 	for _, q := range all {
-		if err != nil || q.Redo != redo || q.State.Ended() || q.Target != id && !slices.Contains(ids, q.Target) {
+		if err != nil || q.Damage != "" || q.Redo != redo || q.State.Ended() || q.Target != id && !slices.Contains(ids, q.Target) {
 			continue
 		}
 		found++
@@ -215,7 +223,7 @@ func withdrawAsked(ctx context.Context, a *cli.App, p *state.Workspace, id strin
 		if q.State = journal.RequestWithdrawn; err == nil && asJSON {
 			a.WriteJSON(q)
 		} else if err == nil {
-			_, _ = fmt.Fprintf(a.Out, "%s withdrawn: the %s of %s, asked of node %s\n", a.Style().Good("✓"), q.Verb(), cli.Printable(q.Target), q.Node)
+			_, _ = fmt.Fprintf(a.Out, "%s withdrawn: the %s of %s, asked of node %s\n", a.Style().Good("✓"), q.Verb(), cli.Printable(q.Target), cli.Printable(q.Node))
 		}
 	}
 	if err == nil && found == 0 {
@@ -228,6 +236,9 @@ func withdrawAsked(ctx context.Context, a *cli.App, p *state.Workspace, id strin
 func askProblem(p *state.Workspace, a *cli.App, err error, way revertOp, at *agent.NodeError) error {
 	if errors.Is(err, journal.ErrNotFound) { // the journal of that node was not this one
 		return folderProblem(p, a, at, way, at.Txn)
+	}
+	if errors.Is(err, record.ErrDamaged) {
+		return &cli.Problem{Code: cli.ExitInternal, What: "node " + cli.Printable(at.Node) + " could not be asked", Why: err.Error(), Fix: p.Hint("pending") + " shows a damaged request, and how to delete it"}
 	}
 	if errors.Is(err, postgres.ErrRights) {
 		return &cli.Problem{Code: cli.ExitUsage, What: "node " + at.Node + " could not be asked", Why: err.Error(), Fix: "grant this role the rights that docs/guides/nodes.md lists, or run the command on that node"}

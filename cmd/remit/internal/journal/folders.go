@@ -48,7 +48,7 @@ func folderProblem(p *state.Workspace, a *cli.App, err error, way revertOp, id s
 	var node *agent.NodeError
 	switch {
 	case errors.As(err, &node):
-		return &cli.Problem{Code: cli.ExitUsage, What: what, Why: node.Error(), Fix: "run the command on that node, which " + p.Hint("nodes") + " lists"}
+		return &cli.Problem{Code: cli.ExitUsage, What: what, Why: node.Error(), Fix: "run the command on that node; list the nodes: " + p.Hint("nodes")}
 	case errors.As(err, &lost) && lost.State.Path != "":
 		return &cli.Problem{Code: cli.ExitUsage, What: what, Why: lost.Error(), Fix: eitherFolderHint(p, a, lost.Roots, way, id)}
 	case errors.As(err, &lost):
@@ -102,7 +102,7 @@ func eitherFolderHint(p *state.Workspace, a *cli.App, roots []record.Root, way r
 // not the current folder.
 func writeFolders(ctx context.Context, a *cli.App, p *state.Workspace, j journal.Journal, rep revert.Report) {
 	for _, r := range rep.Named {
-		_, _ = fmt.Fprintf(a.Out, "root %s: %s, as --root says; the journal has %s\n", r.Root, cli.Printable(r.Path), cli.Printable(r.Was))
+		_, _ = fmt.Fprintf(a.Out, "root %s: %s, as --root says; the journal has %s\n", cli.Printable(r.Root), cli.Printable(r.Path), cli.Printable(r.Was))
 	}
 	if rep.Txn == "" {
 		return

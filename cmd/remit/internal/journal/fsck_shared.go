@@ -37,6 +37,12 @@ func fsckShared(ctx context.Context, a *cli.App, p *state.Workspace, o revert.Fs
 			_, _ = fmt.Fprintln(a.Out, a.Style().Faint("in use by "+cli.Count(alive, "other opening")))
 		}
 	}
+	if report.Problems > 0 && report.Problems == report.Requests {
+		return &cli.Problem{
+			Code: cli.ExitInternal, What: fmt.Sprintf("the journal %s has %s between nodes", p.Journal, cli.Count(int(report.Requests), "damaged request")),
+			Why: "its records are correct; a bad disk or a role that can write to the tables left the requests", Fix: "delete each of them by its number: " + p.Hint("pending", "--discard", "NUMBER"),
+		}
+	}
 	if report.Problems > 0 {
 		return &cli.Problem{
 			Code: cli.ExitInternal, What: fmt.Sprintf("the journal %s has %s", p.Journal, cli.Count(int(report.Problems), "problem")),

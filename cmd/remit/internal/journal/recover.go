@@ -89,7 +89,7 @@ type recovered struct {
 // writeDone writes the reports of what other nodes asked for.
 func writeDone(a *cli.App, done []revert.Request) {
 	for _, q := range done {
-		_, _ = fmt.Fprintf(a.Out, "the %s of %s, which %s asked for on node %s:\n", q.Verb(), cli.Printable(q.Target), cli.Printable(cmp.Or(q.By, "a person")), q.From)
+		_, _ = fmt.Fprintf(a.Out, "the %s of %s, which %s asked for on node %s:\n", q.Verb(), cli.Printable(q.Target), cli.Printable(cmp.Or(q.By, "a person")), cli.Printable(q.From))
 		if q.Report == nil {
 			_, _ = fmt.Fprintln(a.Out, a.Style().Bad("✗")+" nothing was done")
 			a.Style().Details(a.Out, &cli.Problem{Why: q.Why})
@@ -187,7 +187,7 @@ func writeOpen(ctx context.Context, a *cli.App, rt *agent.Runtime, rec revert.Re
 			_, _ = fmt.Fprintln(w, p.Faint("redo all of it: "+where.Hint("redo", of)))
 			continue
 		case t.Committing:
-			_, _ = fmt.Fprintln(w, p.Faint("its commit had begun; go on with it: "+where.Hint("resume", id, "--at-end", "commit")))
+			_, _ = fmt.Fprintln(w, p.Faint("its commit had begun; resume it: "+where.Hint("resume", id, "--at-end", "commit")))
 		case t.WaitingCommit().IsPresent():
 			if err := writeCommitHint(p, w, t, where); err != nil {
 				return err
@@ -211,7 +211,7 @@ func writeCommitHint(p cli.Style, w io.Writer, t *revert.Txn, where *state.Works
 	writeCommit(p, w, c)
 	switch c.State {
 	case "approved":
-		_, _ = fmt.Fprintln(w, p.Faint("go on with it: "+where.Hint("resume", t.ID, "--at-end", "commit")+", with the --policy, --database and --services that the run had"))
+		_, _ = fmt.Fprintln(w, p.Faint("commit it with the --policy, --database and --services of its run: "+where.Hint("resume", t.ID, "--at-end", "commit")))
 	case "waits":
 		_, _ = fmt.Fprintln(w, p.Faint("look at it: "+where.Hint("pending", t.ID)))
 	}

@@ -108,7 +108,7 @@ func writeItem(p cli.Style, w io.Writer, i revert.ResourceResult, preview bool) 
 		word = "merge"
 	}
 	if i.Action == revert.ActionDrop {
-		word, whose = "dropped", "  "+i.Why
+		word, whose = "dropped", "  "+cli.Printable(i.Why)
 		if preview {
 			word = "drop"
 		}

@@ -215,7 +215,7 @@ func (r revertRun) run(ctx context.Context, a *cli.App, p *state.Workspace, rt *
 
 // runElsewhere lets the node that has the files do the revert or the redo.
 func (r revertRun) runElsewhere(ctx context.Context, a *cli.App, p *state.Workspace, rt *agent.Runtime, at *agent.NodeError) error {
-	q, node, err := r.ask(ctx, a, rt, r.id, at)
+	q, node, err := r.ask(ctx, a, p, rt, r.id, at)
 	if err != nil {
 		return askProblem(p, a, err, r.way, at)
 	}

@@ -141,7 +141,7 @@ func (t textWriter) goesOn(s Summary) {
 		say("look at it and approve it: " + t.where.Hint("pending", s.Txn))
 		say("once it is answered: " + t.commit(s.Txn))
 	case over && s.Committing:
-		say("its commit has begun; go on with it: " + t.commit(s.Txn))
+		say("its commit has begun; resume it: " + t.commit(s.Txn))
 	case over:
 		say("commit it: " + t.commit(s.Txn))
 	}

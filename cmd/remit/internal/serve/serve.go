@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/cmd/remit/internal/agentguard"
 	"github.com/remit-dev/remit/cmd/remit/internal/approval"
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
@@ -159,6 +160,11 @@ func serveOne(ctx context.Context, a *cli.App, f *serveFlags, rt *agent.Runtime,
 	if err != nil {
 		return err
 	}
+	release, err := agentguard.AnnounceServer(a)
+	if err != nil {
+		_, _ = fmt.Fprintln(a.Err, "remit: other commands cannot tell the client of this server from a person: "+cli.Printable(cli.PlainError(err)))
+	}
+	defer release()
 	return srv.RunIO(ctx, io.NopCloser(a.In), nopWriteCloser{a.Out}, s)
 }
 

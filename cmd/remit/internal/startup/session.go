@@ -48,7 +48,7 @@ func OpenSession(ctx context.Context, a *cli.App, rt *agent.Runtime, f *Flags) (
 	case errors.As(err, &node):
 		return nil, &cli.Problem{
 			Code: cli.ExitUsage, What: fmt.Sprintf("the session of %q cannot go on here", f.SessionFile), Why: node.Error(),
-			Fix: "run it on that node, which " + f.Hint("nodes") + " lists; or name another --session file, for a session of this node",
+			Fix: "run it on that node; list the nodes: " + f.Hint("nodes") + "; or name another --session file, for a session of this node",
 		}
 	case errors.Is(err, agent.ErrUnknownToken):
 		return nil, &cli.Problem{

@@ -62,6 +62,24 @@ func (p *Workspace) takeFormer(a *cli.App, folder string, f formerState) {
 	_, _ = fmt.Fprintf(a.Err, "remit: this folder was %s; its journal is in %s\n", cli.Printable(f.was), cli.Printable(cli.Quote(f.dir)))
 }
 
+// AwaitsJournal returns where the first run of a workspace stores its journal,
+// if there is none yet. It returns "" if there is one, also at the former path
+// of a moved folder.
+func (p *Workspace) AwaitsJournal(ctx context.Context, a *cli.App) (dir string, err error) {
+	at := *p
+	named := at.StateDir != ""
+	if err = at.Find(a); err != nil || at.HasJournal() {
+		return "", err
+	}
+	if named {
+		return at.StateDir, nil
+	}
+	if err = at.noJournal(ctx, a, false); err != nil || at.HasJournal() {
+		return "", err
+	}
+	return at.StateDir, nil
+}
+
 // WarnOfFormer warns before a new journal begins for a workspace that has a
 // journal at its former path.
 func (p *Workspace) WarnOfFormer(ctx context.Context, a *cli.App, folder string) {

@@ -149,13 +149,13 @@ func (p *Workspace) HintOn(node string, args ...string) string {
 	if node == "" {
 		return p.Hint(args...)
 	}
-	return fmt.Sprintf("remit %s on node %s, which %s lists", strings.Join(args, " "), node, p.Hint("nodes"))
+	return fmt.Sprintf("remit %s (on node %s; list the nodes: %s)", strings.Join(args, " "), node, p.Hint("nodes"))
 }
 
 // NodeProblem returns the problem of a command that needs the files of another
 // node.
 func (p *Workspace) NodeProblem(what string, err *agent.NodeError) *cli.Problem {
-	return &cli.Problem{Code: cli.ExitUsage, What: what, Why: err.Error(), Fix: "run the command on that node, which " + p.Hint("nodes") + " lists"}
+	return &cli.Problem{Code: cli.ExitUsage, What: what, Why: err.Error(), Fix: "run the command on that node; list the nodes: " + p.Hint("nodes")}
 }
 
 // PostgresOf returns the journal in PostgreSQL that a command opened.

@@ -1,8 +1,10 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
@@ -30,7 +32,7 @@ type waitLine struct {
 	Tool, Args string // empty: a commit
 	Who        string
 	Since      time.Time
-	Answer     string // how it was answered, if it has not gone on yet
+	Answer     string // how it was answered, if it is not resumed yet
 	Digest     string
 }
 
@@ -145,6 +147,7 @@ func (w *watcher) waitLines(ctx context.Context, j journal.Journal, all callview
 		}
 		lines = append(lines, l)
 	}
+	slices.SortStableFunc(lines, func(a, b waitLine) int { return cmp.Compare(min(len(a.Answer), 1), min(len(b.Answer), 1)) })
 	return lines
 }
 

@@ -107,7 +107,7 @@ func (w *watcher) writeWaiting(all []waitLine, told map[string]string) {
 
 func (w *watcher) waitWords(l waitLine) string {
 	if l.Answer != "" {
-		return l.Answer
+		return l.Answer + ", not resumed yet: " + w.Hint("pending", l.ID)
 	}
 	return "waits: " + w.Hint("pending", l.ID)
 }

@@ -101,17 +101,21 @@ func (m *model) problem(err error) string {
 
 // openRequest shows what waits, and asks at once if then says so.
 func (m *model) openRequest(id string, then question) tea.Cmd {
-	return m.start("reading", func() result {
-		r := result{pane: pane{title: "waits for you", id: id, asks: then}}
-		r.pane.text, r.err = m.capture(func(a *cli.App) (err error) {
-			r.pane.request, err = m.verbs.WriteRequest(m.ctx, a, &m.Workspace, m.rt, id)
-			return err
-		})
-		if !r.pane.request.Waits {
-			r.pane.asks = asksNothing
-		}
-		return r
+	return m.start("reading", func() result { return m.request("", id, then) })
+}
+
+// request reads what waits, and asks if then says so. Note comes before it.
+func (m *model) request(note, id string, then question) result {
+	r := result{pane: pane{title: "waits for you", id: id, asks: then}}
+	text, err := m.capture(func(a *cli.App) (err error) {
+		r.pane.request, err = m.verbs.WriteRequest(m.ctx, a, &m.Workspace, m.rt, id)
+		return err
 	})
+	r.pane.text, r.err = note+text, err
+	if !r.pane.request.Waits {
+		r.pane.title, r.pane.asks = "approval request", asksNothing
+	}
+	return r
 }
 
 // openCall shows everything about a call.
@@ -178,10 +182,17 @@ func (m *model) endPrompt() tea.Cmd {
 // give records the answer to what the pane shows. A passphrase is typed at the
 // terminal, so the screen makes room for it.
 func (m *model) give(p *pane, r Reply) tea.Cmd {
-	r.ID, r.Request = p.id, p.request.Digest
+	r.ID, r.Request, r.Shown = p.id, p.request.Digest, p.request.Shown
 	verb := func() result {
+		changed := false
 		done := result{pane: pane{title: map[bool]string{true: "approved", false: "denied"}[r.Approves]}}
-		done.pane.text, done.err = m.capture(func(a *cli.App) error { return m.verbs.Give(context.WithoutCancel(m.ctx), a, &m.Workspace, m.rt, r) })
+		done.pane.text, done.err = m.capture(func(a *cli.App) (err error) {
+			changed, err = m.verbs.Give(context.WithoutCancel(m.ctx), a, &m.Workspace, m.rt, r)
+			return err
+		})
+		if changed {
+			return m.request("Nothing was answered: the call asks for something else now.\n\n", r.ID, asksApprove)
+		}
 		if done.err != nil {
 			done.pane.title = "not answered"
 		}

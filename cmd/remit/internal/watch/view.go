@@ -27,9 +27,15 @@ func (m *model) entries() (all []entry) {
 			all = append(all, entry{draw: func(int) string { return m.style.Bold(text) }})
 		}
 	}
-	head("waits for you", len(m.waiting))
-	for _, l := range m.waiting {
-		all = append(all, entry{l.ID, true, func(w int) string { return m.waitRow(w, l) }})
+	answered := m.answered()
+	for _, part := range []struct {
+		title string
+		lines []waitLine
+	}{{"waits for you", m.waiting[:len(m.waiting)-answered]}, {"answered, not resumed yet", m.waiting[len(m.waiting)-answered:]}} {
+		head(part.title, len(part.lines))
+		for _, l := range part.lines {
+			all = append(all, entry{l.ID, true, func(w int) string { return m.waitRow(w, l) }})
+		}
 	}
 	head("runs", len(m.running))
 	for _, r := range m.running {
@@ -41,6 +47,17 @@ func (m *model) entries() (all []entry) {
 		all = append(all, entry{key: e.ID, draw: func(w int) string { return m.endedRow(w, e) }})
 	}
 	return all
+}
+
+// answered returns how many answered requests were not resumed. They are the
+// last ones.
+func (m *model) answered() (n int) {
+	for _, l := range m.waiting {
+		if l.Answer != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // wide is the width from which a row has the ID of the call.
@@ -121,7 +138,12 @@ func (m *model) View() tea.View {
 }
 
 func (m *model) header() string {
-	counts := fmt.Sprintf("%d waiting, %d running, %s ended", len(m.waiting), len(m.running), m.countWords())
+	answered := m.answered()
+	counts := fmt.Sprintf("%d waiting, ", len(m.waiting)-answered)
+	if answered > 0 {
+		counts += fmt.Sprintf("%d answered, ", answered)
+	}
+	counts += fmt.Sprintf("%d running, %s ended", len(m.running), m.countWords())
 	left := fit("remit watch  "+cli.Printable(m.title), max(m.width-ansi.StringWidth(counts)-1, 0))
 	return m.style.Bold(left) + " " + counts
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/startup"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
+	"github.com/remit-dev/remit/internal/callview"
 )
 
-// Request is an approval request as a person saw it. Digest names it, Waits
-// says that an answer can be given, and Covers that an approval covers more than
-// the call.
+// Request is an approval request as a person saw it. Digest names it, and Shown
+// the difference beside it. Waits says that an answer can be given, and Covers
+// that an approval covers more than the call.
 type Request struct {
-	Digest        string
+	Digest, Shown string
 	Waits, Covers bool
 }
 
@@ -30,6 +31,7 @@ type Reply struct {
 	Once     bool
 	Why      string
 	Request  string // Digest of the Request
+	Shown    string // Shown of the Request
 }
 
 // Plan is what a revert would do, as a person saw it. AtWork says that a coding
@@ -43,10 +45,11 @@ type Plan struct {
 }
 
 // Verbs are what other verbs do here, with the same rules. They write to the
-// standard output of the App.
+// standard output of the App. Give reports whether an approval is for something
+// else than the person saw; then nothing was answered.
 type Verbs struct {
 	WriteRequest func(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime, id string) (Request, error)
-	Give         func(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime, r Reply) error
+	Give         func(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime, r Reply) (changed bool, err error)
 	WriteCall    func(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime, id string) error
 	WritePlan    func(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime) (Plan, error)
 	EndPrompts   func(ctx context.Context, a *cli.App, at *state.Workspace, rt *agent.Runtime) error
@@ -75,7 +78,7 @@ func Command(a *cli.App, verbs Verbs) *cobra.Command {
 		Long: "Shows the calls that wait and run, and one line for each call when it ends: its outcome, what it changed, its effect\n" +
 			"class and how long it took. You answer what waits and undo the newest work by keys; ? lists them. An approval has the\n" +
 			"rules of remit approve. Nothing changes before you have seen it and pressed y. The command follows the journal until\n" +
-			"you press q.\n\n" +
+			"you press q. If nothing is recorded yet, it waits for the first run.\n\n" +
 			"If the input or the output is no terminal, with --lines and with --json, the command writes lines until you interrupt it:\n" +
 			"the newest calls that ended, then each call when it ends or waits.",
 		Example: "  remit watch                watch the workspace of this folder\n" +
@@ -99,6 +102,9 @@ func Command(a *cli.App, verbs Verbs) *cobra.Command {
 
 func (w *watcher) run(ctx context.Context) error {
 	w.MustExist = true
+	if ended, err := w.await(ctx); err != nil || ended {
+		return err
+	}
 	return startup.WithRuntime(ctx, w.app, &w.Workspace, func(rt *agent.Runtime) error {
 		w.rt = rt
 		if dir, err := state.RealFolder(w.Folder()); err == nil {
@@ -110,6 +116,31 @@ func (w *watcher) run(ctx context.Context) error {
 		}
 		return w.draw(ctx, in, out)
 	})
+}
+
+// await waits until the workspace has a journal. ended says that ctx ended first.
+func (w *watcher) await(ctx context.Context) (ended bool, err error) {
+	dir, err := w.AwaitsJournal(ctx, w.app)
+	if err != nil || dir == "" {
+		return false, err
+	}
+	folder := w.Folder()
+	if real, err := state.RealFolder(folder); err == nil {
+		folder = real
+	}
+	w.app.Progress.Show("")
+	_, _ = fmt.Fprintf(w.app.Err, "remit: nothing is recorded yet for %s, in %s; this command waits for the first run until it is interrupted\n", cli.Printable(folder), cli.Printable(dir))
+	awaited := w.Workspace
+	awaited.StateDir = dir
+	for !awaited.HasJournal() {
+		tick, free := w.app.Host.WithTimeout(ctx, callview.PollInterval, nil)
+		<-tick.Done()
+		free()
+		if ctx.Err() != nil {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // terminal returns the terminal on which the command can draw. A dumb one has no
