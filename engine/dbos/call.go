@@ -133,7 +133,7 @@ func (tx *Txn) outcome(here tool.Outcome, did called) (tool.Outcome, error) {
 	return tx.e.rt.Outcome(tx.ctx, did.Call)
 }
 
-// wait looks from time to time until something has happened, or the workflow is over. It is no step: whatever happened is on the
+// wait looks from time to time until something has happened, or the workflow is over. It is no step: the event is on the
 // journal, and a process that continues the workflow looks again.
 func (tx *Txn) wait(happened func(context.Context) (bool, error)) error {
 	tick := time.NewTicker(tx.e.poll)

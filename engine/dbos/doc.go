@@ -18,10 +18,10 @@
 //     it. (What the workflow gives to DBOS itself, such as answers of a model, is DBOS's to delete.)
 //   - A call runs once. Its ID is the workflow and the step, so a step that is repeated after a crash finds its call on the
 //     journal. A call that the crash ended before it had an effect runs again, with the next attempt in its ID.
-//   - If the function fails or panics, or somebody cancels the workflow, the transaction is reverted: the compensation of a saga,
+//   - If the function fails or panics, or the workflow is cancelled, the transaction is reverted: the compensation of a saga,
 //     without code for each step. If the process dies before that, the next [Engine.Recover] does it.
 //   - A call or a commit that the policy asks about waits on the journal, for as long as the answer takes, also without any
-//     process. Whoever answers it, with remit approve, the console or agent.Runtime.Answer, needs to know nothing of DBOS.
+//     process. The answer comes by remit approve, the console or agent.Runtime.Answer, and needs nothing of DBOS.
 //
 // # Order of writes
 //
