@@ -171,18 +171,21 @@ func (r *Reverter) TakeAsked(ctx context.Context) (q Request, err error) {
 	if err != nil {
 		return q, err
 	}
-	if err = r.Host.Point(ctx, "request.taken"); err != nil {
-		stored.State = journal.RequestAsked
-		return q, errors.Join(err, store.Answer(context.WithoutCancel(ctx), stored))
+	if err = r.Host.Point(ctx, "request.taken"); err == nil {
+		q, err = openRequest(stored)
 	}
-	if q, err = openRequest(stored); err == nil {
+	if err == nil {
 		err = q.checkTarget(ctx, r.Journal)
 	}
 	if err == nil {
 		err = r.findDone(ctx, &q)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, record.ErrDamaged):
 		q.State, q.Why = journal.RequestFailed, err.Error()
+	case err != nil: // such as an end of ctx, which says nothing about the request
+		stored.State = journal.RequestAsked
+		return q, errors.Join(err, store.Answer(context.WithoutCancel(ctx), stored))
 	}
 	return q, nil
 }

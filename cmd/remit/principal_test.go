@@ -45,7 +45,7 @@ func TestShownTo(t *testing.T) {
 	}))
 	const words = "chat, model m-1, confidence 700, capabilities vision, selected file_list, off web"
 	const record = `"client":{"surface":"chat","model":"m-1","capabilities":["vision"],"confidence":700,"selected":["file_list"],"off":["web"]}`
-	require.Contains(t, says("log", "--txn", txn), "coder  shown to "+words+"\n")
+	require.Contains(t, says("log", "--txn", txn), "coder  1 call  shown to "+words+"\n")
 	require.Contains(t, says("log", "--txn", txn, "--json"), record)
 	require.Contains(t, says("show", call), "shown to  "+words+"\n")
 	require.Contains(t, says("show", call, "--json"), record)
