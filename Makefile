@@ -76,8 +76,8 @@ postgres: ## Start the distribution's PostgreSQL in the folder POSTGRES, to try 
 # SQLite is C code that was translated to Go, and only one goroutine at a time uses it. The detector and its pointer checks
 # would spend a third of all time on it, so it is built without them. So is the part of OPA that parses and compiles
 # policies, in one goroutine; the part that evaluates them is checked.
-# Separate modules (examples, test data) are tested beside the main one; all run even if one fails.
-# These are built without the detector: in ADAPTERS it would check mostly the library, and the tests of bench use one goroutine.
+# Separate modules (engines, examples, test data) are tested beside the second half of the main one, because both wait for much of
+# their time; all run even if one fails. These are built without the detector: in ADAPTERS it would check mostly the library, and the tests of bench use one goroutine.
 # One SDK alone takes up to two minutes of processor time to compile, half as much again with the detector. Their part of
 # remit is already compiled without it.
 # All that is built without the detector, programs that tests build too, is built without cgo, as `make build` does it. So every
@@ -110,23 +110,17 @@ tests:
 	  echo "make test: WITHOUT the race detector, which cannot run here: $$why"; }; \
 	status=0; more=$$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)); \
 	[ -z "$$race" ] || export GOGC=400 GORACE=atexit_sleep_ms=50; \
-	for mod in $(MODULES); do \
-	  [ -n "$$(find "$$mod" -name '*_test.go' | head -n 1)" ] || continue; \
-	  with=; cgo=0; [ "$$mod" != . ] || [ -z "$$race" ] || with=$$race cgo=1; \
-	  test="test -vet=off -timeout $(TIMEOUT)"; set -- "$$test ./..."; \
-	  [ "$$mod" != . ] || set -- "$$test -p $$more $$with -skip $(PLAIN) $(OTHERS)"; \
-	  for cmd in "vet ./..." "$$@"; do \
-	    case $$cmd in vet*) use=0 ;; *) use=$$cgo ;; esac; \
-	    echo "in $$mod: $(GO) $$cmd"; (cd "$$mod" && CGO_ENABLED=$$use $(GO) $$cmd) || status=1; \
-	  done; \
-	  [ "$$mod" = . ] || continue; \
-	  export CGO_ENABLED=0; out=$$(mktemp); echo "in .: $(GO) $$test -run $(PLAIN) $(PLAIN_IN), beside $(GO) $$test -skip $(PLAIN) $(ALONE)"; \
-	  $(GO) $$test -run "$(PLAIN)" $(PLAIN_IN) >"$$out" 2>&1 & beside=$$!; \
-	  $(GO) $$test -skip "$(PLAIN)" $(ALONE) || status=1; \
-	  wait $$beside || status=1; cat "$$out"; rm -f "$$out"; \
-	  echo "in .: the code of other systems"; $(GO) $$test -tags portable $(PORTABLE) || status=1; \
-	  $(GO) $$test -tags portable -run ^TestPortable ./ctxperm/process || status=1; \
-	done; exit $$status
+	test="test -vet=off -timeout $(TIMEOUT)"; with=$$test cgo=0; [ -z "$$race" ] || with="$$test $$race" cgo=1; \
+	go_in() { echo "in $$2: $(GO) $$3"; (cd "$$2" && CGO_ENABLED=$$1 $(GO) $$3); }; \
+	go_in 0 . "vet ./..." || status=1; go_in $$cgo . "$$with -p $$more -skip $(PLAIN) $(OTHERS)" || status=1; \
+	export CGO_ENABLED=0; plain=$$(mktemp) modules=$$(mktemp); echo "in .: $(GO) $$test -run $(PLAIN) $(PLAIN_IN), beside $(GO) $$test -skip $(PLAIN) $(ALONE)"; \
+	$(GO) $$test -run "$(PLAIN)" $(PLAIN_IN) >"$$plain" 2>&1 & first=$$!; \
+	(bad=0; for mod in $(filter-out .,$(MODULES)); do [ -n "$$(find "$$mod" -name '*_test.go' | head -n 1)" ] || continue; \
+	  go_in 0 "$$mod" "vet ./..." || bad=1; go_in 0 "$$mod" "$$test ./..." || bad=1; done; exit $$bad) >"$$modules" 2>&1 & second=$$!; \
+	$(GO) $$test -skip "$(PLAIN)" $(ALONE) || status=1; \
+	echo "in .: the code of other systems"; $(GO) $$test -tags portable $(PORTABLE) || status=1; \
+	$(GO) $$test -tags portable -run ^TestPortable ./ctxperm/process || status=1; \
+	wait $$first || status=1; cat "$$plain"; wait $$second || status=1; cat "$$modules"; rm -f "$$plain" "$$modules"; exit $$status
 
 # Node.js and the suite come from npm, once, into the user's cache folder; the rest is loopback.
 conformance: ## Run the protocol's own suite against MCP server and gateway; prints one table (ARGS names parts)
