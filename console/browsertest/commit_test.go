@@ -40,7 +40,7 @@ func TestCommitByClicks(t *testing.T) {
 	require.LessOrEqual(t, p.clicks, 5)
 	p.click("Now")
 	p.heading("Now")
-	p.has("it has not gone on yet")
+	p.has("Answered, not resumed yet")
 }
 
 // TestCommitByKeys: a person without a mouse denies a commit, with a reason.
