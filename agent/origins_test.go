@@ -101,14 +101,14 @@ var scripts sync.Map
 func (r *originsRun) returns(t *testing.T, name, result, in string) {
 	t.Helper()
 	script, _ := scripts.Load(r.valueLog)
-	script.(map[string]string)[name] = result
+	script.(map[string]string)[name] = result //nolint:errcheck // a panic names it
 	does(t, r.s, name, in)
 }
 
 // set sets what the tools of the script do beside returning.
 func (r *originsRun) set(key, value string) {
 	script, _ := scripts.Load(r.valueLog)
-	script.(map[string]string)[key] = value
+	script.(map[string]string)[key] = value //nolint:errcheck // a panic names it
 }
 
 func (r *originsRun) origins(t *testing.T, to string) []string {

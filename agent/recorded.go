@@ -296,6 +296,7 @@ func (r *replay) end(t *sessionCounters, end *record.EndedCall) {
 	case tool.StatusPending:
 		t.release(end.Call, status)
 		return
+	default:
 	}
 	for _, rec := range r.calls[end.Call] {
 		t.records(rec.At, lineOf(rec.Record))

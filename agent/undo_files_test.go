@@ -192,7 +192,7 @@ func TestUndoOfAFileWithWhatItNeeds(t *testing.T) {
 			rt := newRuntime(t, agent.Tools(builtin.Files()...), agent.Root("workspace", dir))
 			tx := begin(t, newSession(t, rt))
 			for _, c := range tt.calls {
-				invoke(t, tx, c[0].(string), c[1].(tool.Args))
+				invoke(t, tx, c[0].(string), c[1].(tool.Args)) //nolint:errcheck // of the table above
 			}
 			require.NoError(t, tx.Commit(ctx))
 			after := tree(t, dir)

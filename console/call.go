@@ -121,7 +121,7 @@ func (c *Console) fill(d *callPage, full *revert.Call) error {
 		d.Approvals = append(d.Approvals, approvalLine{a.Approval.By, a.Approval.Grant})
 	}
 	for _, got := range a.Approved {
-		l := approvalLine{By: got.Approval.By}
+		l := approvalLine{By: got.By}
 		for _, access := range got.Access {
 			l.What += " " + access.Action + " " + access.Resource
 		}

@@ -70,6 +70,7 @@ func (in claudeEvent) unasked() bool {
 			return true
 		case shellKind:
 			return editsFiles.Match(in.Input)
+		default: // the person answers
 		}
 	}
 	return false

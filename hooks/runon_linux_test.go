@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/hooks"
@@ -97,18 +96,15 @@ func TestSessionEndsWhileItsCommandBegins(t *testing.T) {
 		c.says("start the server")
 		_, a := c.asks("Bash", map[string]any{"command": "true"})
 		require.Equal(t, hooks.Allow, a.Verdict)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			assert.NoError(t, d.srv.End(t.Context(), "codex", c.session))
-		}()
+		ended := make(chan error)
+		go func() { ended <- d.srv.End(t.Context(), "codex", c.session) }()
 		null, err := os.Open(os.DevNull)
 		require.NoError(t, err)
 		exit := make(chan hooks.Exit, 1)
 		if d.srv.Attach(token(t, a.Input), &hooks.Command{Dir: c.dir, Stdin: null, Stdout: os.Stderr, Stderr: os.Stderr, Gone: make(chan struct{}), Exit: exit}) == nil {
 			<-exit
 		}
-		<-ended
+		require.NoError(t, <-ended)
 		require.NoError(t, null.Close())
 	}
 }

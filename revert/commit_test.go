@@ -184,11 +184,11 @@ func TestErasedCommitDecision(t *testing.T) {
 	for _, d := range txn.Commits {
 		require.Nil(t, d.Decided)
 	}
-	for e, err := range l.process.journal.Entries(t.Context(), journal.Query{Txn: rec.Txn(), Kinds: []record.Kind{record.KindCommitDecided, record.KindAnswered}}) {
+	for e, err := range l.journal.Entries(t.Context(), journal.Query{Txn: rec.Txn(), Kinds: []record.Kind{record.KindCommitDecided, record.KindAnswered}}) {
 		require.NoError(t, err)
 		require.Nil(t, e.Body)
 	}
-	found, err := revert.Fsck(t.Context(), l.process.journal, revert.FsckOptions{})
+	found, err := revert.Fsck(t.Context(), l.journal, revert.FsckOptions{})
 	require.NoError(t, err)
 	require.Empty(t, found.Problems)
 }

@@ -150,7 +150,7 @@ func (c *Call) predictOutside(ctx context.Context, w Environment) []effect.Resul
 		res.Why = c.noCompensation(why)
 	case effect.Unknown:
 		res.Why = c.unknownEffects()
-	case effect.Restored, effect.Already, effect.Conflict:
+	case effect.Restored, effect.Already, effect.Conflict, effect.Merged:
 	}
 	return []effect.Result{res}
 }

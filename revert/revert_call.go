@@ -282,7 +282,7 @@ func (r *Reverter) revertOutside(ctx context.Context, w Environment, rec Recorde
 		res.Why = c.noCompensation(why)
 	case effect.Unknown:
 		res.Why = c.unknownEffects()
-	case effect.Already, effect.Conflict:
+	case effect.Already, effect.Conflict, effect.Merged:
 	}
 	return []effect.Result{res}
 }

@@ -127,9 +127,9 @@ func checkSpec(s Spec) error {
 	case s.holds != "" && s.EffectClass == effect.Pure:
 		return errors.New("a tool that holds a state is not pure, since each call may change that; tool.Effect(effect.Reversible) with tool.Confined(tool.Handles) is what touches nothing else")
 	case s.OutputContent != nil && s.OutputContent.Check() != nil:
-		return fmt.Errorf("OutputContent: %w", s.OutputContent.Check())
+		return fmt.Errorf("field OutputContent: %w", s.OutputContent.Check())
 	case s.Roles.Check() != nil:
-		return fmt.Errorf("Roles: %w", s.Roles.Check())
+		return fmt.Errorf("field Roles: %w", s.Roles.Check())
 	case s.ClassOf != nil && s.EffectClass == "":
 		return errors.New("ClassOf makes single calls milder than EffectClass, which is missing")
 	case s.MinProviderTrust < 0 || s.MinProviderTrust > 1000:

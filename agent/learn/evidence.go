@@ -63,7 +63,7 @@ func Collect(ctx context.Context, j journal.Journal, decisions iter.Seq2[agent.R
 }
 
 type collector struct {
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // a collector lives for one call
 	journal journal.Journal
 	secrets *secretNames
 	txn     *revert.Txn // the last one: calls of a transaction follow each other

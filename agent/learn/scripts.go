@@ -40,8 +40,8 @@ func (p *Policy) scripts(e *Evidence, o Options) {
 			body: append(common(c.covered), "known_script", "every command in input.call.script.commands {", "\t"+helpers[confined]+"(command)", "}"),
 		}, c.covered)
 		for _, r := range c.rules(e) {
-			r.Rule.head = helpers[confined] + "(command)"
-			r.Rule.test = commandTest(c, r.first)
+			r.head = helpers[confined] + "(command)"
+			r.test = commandTest(c, r.first)
 			p.add(r.Rule, r.from)
 		}
 	}

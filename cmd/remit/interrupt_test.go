@@ -43,3 +43,16 @@ func TestInterruptedRun(t *testing.T) {
 	require.Contains(t, out.String(), "it stays open until one of these commands ends it\nrevert it: remit revert t_")
 	require.NoFileExists(t, filepath.Join(workspace, "b"))
 }
+
+// TestInterruptedInput: an interrupt ends a command that waits for its input.
+func TestInterruptedInput(t *testing.T) {
+	in, write := io.Pipe()
+	defer write.Close()
+	rules := filepath.Join(t.TempDir(), "p.rego")
+	require.NoError(t, os.WriteFile(rules, []byte("package remit\n\nallow contains \"all\" if true\n"), 0o600))
+	for _, argv := range [][]string{{"policy", "fmt"}, {"policy", "eval", "--policy", rules, "--line", "-"}, {"policy", "eval", "--policy", rules, "--input", "-"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NotZero(t, run(ctx, argv, testEnv(in, io.Discard, io.Discard)), argv)
+	}
+}

@@ -21,6 +21,7 @@ func main() {
 	// The reader of the output can exit. That must not affect the calls.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends a process that still waits for something
 	code := run(ctx, os.Args[1:], cli.Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Getenv: os.Getenv, Host: host.Real(), Username: userName, OpenTTY: cli.OpenTerminal, OpenPage: cli.OpenPage, Caller: cli.ThisProcess,

@@ -29,7 +29,7 @@ func TestUndoOfARunningPrompt(t *testing.T) {
 	output, err := agent.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, agent.Start())
-	for lines := bufio.NewScanner(output); lines.Scan() && lines.Text() != "ready"; { //nolint:revive // it waits for the line
+	for lines := bufio.NewScanner(output); lines.Scan() && lines.Text() != "ready"; {
 	}
 	said := "the agent had not ended this prompt"
 	code, out := p.person("undo")

@@ -35,6 +35,13 @@ type folderIndex struct {
 	hidden map[string]bool // masked names
 }
 
+// mayDiffer adds a name to dirty, and keeps whether all below it may differ too.
+func (t *folderIndex) mayDiffer(name string) {
+	if !t.dirty[name] {
+		t.dirty[name] = false
+	}
+}
+
 // maxUnwalked bounds how long the index relies on events alone. A file can get
 // another name outside of the folder without one, and then change by it.
 const maxUnwalked = 10 * time.Minute
@@ -225,7 +232,7 @@ func (t *folderCopy) examineTrees(ctx context.Context, l lookedAt, trees map[str
 	}
 	for _, d := range s.differ {
 		l.names[d.name] = d.is
-		t.dirty[d.name] = t.dirty[d.name]
+		t.mayDiffer(d.name)
 		if d.links > 1 && d.is.mode&typeMask == typeFile {
 			links[d.is.ino] = true
 		}
@@ -236,7 +243,7 @@ func (t *folderCopy) examineTrees(ctx context.Context, l lookedAt, trees map[str
 	for name := range t.seen {
 		if _, there := l.names[name]; !there && belowAny(trees, name) {
 			l.names[name] = fileStamp{}
-			t.dirty[name] = t.dirty[name]
+			t.mayDiffer(name)
 		}
 	}
 	return nil
@@ -263,7 +270,7 @@ func (t *folderCopy) examineLinks(links map[uint64]bool, one func(string) error)
 	for name, old := range t.seen {
 		if links[old.root.ino] && old.root.mode&typeMask == typeFile {
 			t.linked[name] = true
-			t.dirty[name] = t.dirty[name]
+			t.mayDiffer(name)
 			if err := one(name); err != nil {
 				return err
 			}
@@ -303,7 +310,7 @@ func (t *folderCopy) walk(ctx context.Context, hidden map[string]bool, now time.
 			there++
 		}
 		if known && old.root == d.is {
-			t.dirty[d.name] = t.dirty[d.name] // equal times do not suffice
+			t.mayDiffer(d.name) // equal times do not suffice
 		}
 		l.names[d.name] = d.is
 		if d.links > 1 && d.is.mode&typeMask == typeFile {
@@ -318,7 +325,7 @@ func (t *folderCopy) walk(ctx context.Context, hidden map[string]bool, now time.
 	}
 	if t.tree != nil {
 		for name := range l.names {
-			t.dirty[name] = t.dirty[name]
+			t.mayDiffer(name)
 		}
 	}
 	return l.names, nil

@@ -122,12 +122,15 @@ func TestIndexFindsAll(t *testing.T) {
 				s.move("d/link", "x")
 				s.put("x", "new")
 				must(os.Remove(filepath.Join(s.dir, "x")))
-			}, []string{"f", "d/link"}, false,
+			},
+			[]string{"f", "d/link"},
+			false,
 		},
 		"by a name outside": {
 			func(s *snapshotEnv) { must(os.Link(filepath.Join(s.dir, "f"), filepath.Join(outside, "twin"))) },
 			func(*snapshotEnv) { must(os.WriteFile(filepath.Join(outside, "twin"), []byte("new"), 0o644)) },
-			[]string{"f"}, false,
+			[]string{"f"},
+			false,
 		},
 		"mapped before the watch": {
 			func(s *snapshotEnv) {
@@ -139,7 +142,8 @@ func TestIndexFindsAll(t *testing.T) {
 				must(open.Close())
 			},
 			func(*snapshotEnv) { mapped[0] = 'X'; must(unix.Msync(mapped, unix.MS_SYNC)) },
-			[]string{"k/f"}, false,
+			[]string{"k/f"},
+			false,
 		},
 		"mapped and closed": {nil, func(s *snapshotEnv) {
 			f, err := os.OpenFile(filepath.Join(s.dir, "g"), os.O_RDWR, 0)

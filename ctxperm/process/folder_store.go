@@ -173,7 +173,7 @@ func (t *folderCopy) fill(ctx context.Context, d *Driver, late bool, now time.Ti
 
 // hiddenNow returns the masked names, when nothing else is looked at.
 func (t *folderCopy) hiddenNow(ctx context.Context, d *Driver, now time.Time) (map[string]bool, error) {
-	if t.drain() && t.folderIndex.masks == strings.Join(t.Masks, "\n") {
+	if t.drain() && t.masks == strings.Join(t.Masks, "\n") {
 		return t.hiddenAgain(ctx, d, now)
 	}
 	return d.hiddenIn(ctx, t.usageMarker, t.root, now)

@@ -9,6 +9,7 @@ import (
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
 
 	"github.com/remit-dev/remit/agent"
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/revert"
 	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/tool"
@@ -16,15 +17,19 @@ import (
 
 // called is what DBOS keeps of a call.
 type called struct {
-	Call string `json:"call"`
+	Call   string      `json:"call"`
+	ID     string      `json:"id"` // of the step
+	Status tool.Status `json:"status"`
 	// Outcome is set for a call that is not on the journal, such as one of a tool that does not exist.
 	Outcome *tool.Outcome `json:"outcome,omitempty"`
-	Waits   bool          `json:"waits,omitempty"`
 }
+
+func (c called) waits() bool { return c.Status == tool.StatusPending }
 
 // Invoke runs one call as a step of the workflow, and returns its outcome as agent.Txn.Invoke does: an error for every outcome
 // but done. If the policy asks, Invoke waits for the answer. In a continued workflow it returns the outcome that is on the journal,
-// without running anything. An outcome that is unknown, because the process died while the call ran, is returned as such:
+// without running anything, and an error if the call is not the one that is on record. The outcome is zero for errors of the
+// engine: the workflow was cancelled, or a record could not be written. An outcome that is unknown, because the process died while the call ran, is returned as such:
 // recovery does not guess, and neither does Invoke.
 func (tx *Txn) Invoke(name string, input any) (tool.Outcome, error) {
 	if tx.failed != nil {
@@ -35,18 +40,18 @@ func (tx *Txn) Invoke(name string, input any) (tool.Outcome, error) {
 		here, did, err = tx.call(ctx, name, input)
 		return did, err
 	}, dbos.WithStepName("remit "+name))
-	for err == nil && did.Waits {
-		call := did.Call
+	for err == nil && did.waits() {
+		call, id := did.Call, did.ID
 		if err = tx.wait(func(ctx context.Context) (bool, error) { return tx.answered(ctx, call) }); err != nil {
 			break
 		}
 		did, err = dbos.RunAsStep(tx.ctx, func(ctx context.Context) (did called, err error) {
-			here, did, err = tx.resume(ctx, call)
+			here, did, err = tx.resume(ctx, call, id)
 			return did, err
 		}, dbos.WithStepName("remit resume"))
 	}
 	if err == nil {
-		here, err = tx.outcome(here, did)
+		here, err = tx.outcome(here, did, name, input)
 	}
 	if err != nil {
 		tx.failed = err
@@ -66,7 +71,8 @@ func (tx *Txn) call(ctx context.Context, name string, input any) (tool.Outcome, 
 		return tool.Outcome{}, called{}, err
 	}
 	for attempt := 1; ; attempt++ {
-		out, _ := at.Invoke(ctx, name, input, agent.WithCallID(fmt.Sprint(step, "/", attempt))) //nolint:errcheck // Err has it again
+		id := fmt.Sprint(step, "/", attempt)
+		out, _ := at.Invoke(ctx, name, input, agent.WithCallID(id)) //nolint:errcheck // Err has it again
 		if err := ctx.Err(); err != nil {
 			return out, called{}, err
 		}
@@ -75,7 +81,7 @@ func (tx *Txn) call(ctx context.Context, name string, input any) (tool.Outcome, 
 			return out, called{}, err
 		}
 		if !again {
-			did, err := tx.recorded(ctx, out)
+			did, err := tx.recorded(ctx, id, out)
 			return out, did, err
 		}
 	}
@@ -97,7 +103,7 @@ func (tx *Txn) again(ctx context.Context, out tool.Outcome) (bool, error) {
 	return err == nil, err
 }
 
-func (tx *Txn) resume(ctx context.Context, call string) (tool.Outcome, called, error) {
+func (tx *Txn) resume(ctx context.Context, call, id string) (tool.Outcome, called, error) {
 	at, err := tx.open(ctx)
 	if err != nil {
 		return tool.Outcome{}, called{}, err
@@ -106,13 +112,13 @@ func (tx *Txn) resume(ctx context.Context, call string) (tool.Outcome, called, e
 	if err := ctx.Err(); err != nil {
 		return out, called{}, err
 	}
-	did, err := tx.recorded(ctx, out)
+	did, err := tx.recorded(ctx, id, out)
 	return out, did, err
 }
 
-func (tx *Txn) recorded(ctx context.Context, out tool.Outcome) (called, error) {
-	did := called{Call: out.Call, Waits: out.Status == tool.StatusPending}
-	if out.Status == tool.StatusDone || did.Waits {
+func (tx *Txn) recorded(ctx context.Context, id string, out tool.Outcome) (called, error) {
+	did := called{Call: out.Call, ID: id, Status: out.Status}
+	if out.Status == tool.StatusDone || did.waits() {
 		return did, nil
 	}
 	_, err := tx.e.rt.Outcome(ctx, out.Call)
@@ -123,14 +129,54 @@ func (tx *Txn) recorded(ctx context.Context, out tool.Outcome) (called, error) {
 }
 
 // outcome is that of a call of this process, or of the journal.
-func (tx *Txn) outcome(here tool.Outcome, did called) (tool.Outcome, error) {
+func (tx *Txn) outcome(here tool.Outcome, did called, name string, input any) (tool.Outcome, error) {
 	switch {
 	case here.Status != "":
 		return here, nil
 	case did.Outcome != nil:
 		return *did.Outcome, nil
 	}
-	return tx.e.rt.Outcome(tx.ctx, did.Call)
+	ended, err := tx.e.ended(tx.ctx, tx.id)
+	if err != nil {
+		return here, err
+	}
+	if ended != "" {
+		here, err = tx.e.rt.Outcome(tx.ctx, did.Call)
+	} else if at, failed := tx.open(tx.ctx); failed != nil {
+		err = failed
+	} else {
+		here, _ = at.Invoke(tx.ctx, name, input, agent.WithCallID(did.ID)) //nolint:errcheck // Err has it again
+	}
+	switch {
+	case err != nil:
+		return here, err
+	case here.Status == tool.StatusInvalid && did.Status != tool.StatusInvalid:
+		return here, fmt.Errorf("the function of the workflow is not deterministic, this call is another than before: %s", here.Text)
+	case here.Status == tool.StatusUnknown && did.Status == tool.StatusDone:
+		return tx.verified(here)
+	}
+	return here, nil
+}
+
+// verified is the outcome of a call that was done and verified when its process recorded the step. The journal alone cannot tell
+// that, for example if the declaration of the tool has changed since.
+func (tx *Txn) verified(out tool.Outcome) (tool.Outcome, error) {
+	c, err := revert.ReadCall(tx.ctx, tx.e.rt.Journal(), tx.id, out.Call)
+	if err != nil || c.Done == nil {
+		return out, err
+	}
+	output := c.Done.Output
+	if c.Done.Delivered != nil {
+		output = c.Done.Delivered
+	}
+	if err := canon.Decode(output, &out.Result); err != nil {
+		return out, err
+	}
+	out.Status, out.Error, out.Output, out.Text = tool.StatusDone, nil, out.Result.Output(), out.Result.Text
+	if out.Text == "" {
+		out.Text = string(out.Result.JSON)
+	}
+	return out, nil
 }
 
 // wait looks from time to time until something has happened, or the workflow is over. It is no step: the event is on the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 )
 
@@ -50,36 +51,49 @@ func New(root dbos.Context, rt *agent.Runtime, opts ...Option) (*Engine, error) 
 
 // Recovery is the result of [Engine.Recover].
 type Recovery struct {
-	agent.Recovery
-	// Compensated are the reports of the transactions of cancelled and failed workflows, which are now reverted.
+	// Compensated are the reports of the transactions of cancelled and failed workflows, which are now reverted. As after each
+	// revert, a report names what could not be restored.
 	Compensated []revert.Report
+	// Failed are transactions that could not be reverted here, for example because this program does not have a tool of theirs.
+	// They stay open, and the next Recover tries again.
+	Failed []Failure
 	// Unknown are open transactions of workflows that this DBOS database does not have. They stay open.
 	Unknown []string
 }
 
-// Recover settles the calls that dead processes left in flight, and reverts the open transactions of workflows that were
-// cancelled or failed. Call it before dbos.Launch, which continues the other workflows. It can be repeated at any time.
-func (e *Engine) Recover(ctx context.Context) (Recovery, error) {
-	found, err := e.rt.Recover(ctx)
-	r := Recovery{Recovery: found}
+// Failure is a transaction that could not be reverted, and why.
+type Failure struct {
+	Txn string
+	Err error
+}
+
+// Recover reverts the open transactions that dead processes left of workflows that were cancelled or failed. It touches no other
+// transaction. Call it before dbos.Launch, which continues the other workflows, and from time to time: a workflow can be cancelled
+// while no process has it. An error means that the journal or the database of DBOS could not be read.
+func (e *Engine) Recover(ctx context.Context) (r Recovery, err error) {
+	j := e.rt.Journal()
+	open, err := j.Unfinished(ctx)
 	if err != nil {
 		return r, err
 	}
-	var failed []error
-	for _, id := range found.Abandoned {
-		if err := e.recoverTxn(ctx, id, &r); err != nil {
-			failed = append(failed, fmt.Errorf("transaction %s: %w", id, err))
+	for _, o := range open {
+		alive, err := journal.LooksAlive(ctx, j, o.Owner)
+		if err == nil && !alive {
+			err = e.recoverTxn(ctx, o.Txn, &r)
+		}
+		if err != nil {
+			return r, fmt.Errorf("transaction %s: %w", o.Txn, err)
 		}
 	}
-	return r, errors.Join(failed...)
+	return r, nil
 }
 
 func (e *Engine) recoverTxn(ctx context.Context, id string, r *Recovery) error {
-	t, err := e.rt.Load(ctx, id)
-	if err != nil || t.Prompt == nil || t.Prompt.Client != client {
+	p, err := revert.PromptOf(ctx, e.rt.Journal(), id)
+	if err != nil || p == nil || p.Client != client {
 		return err // of no workflow
 	}
-	workflow, _ := cutStep(t.Prompt.ID)
+	workflow, _ := cutStep(p.ID)
 	switch status, err := e.status(workflow); {
 	case err != nil:
 		return err
@@ -87,12 +101,15 @@ func (e *Engine) recoverTxn(ctx context.Context, id string, r *Recovery) error {
 		r.Unknown = append(r.Unknown, id)
 	case status == dbos.WorkflowStatusCancelled || status == dbos.WorkflowStatusError:
 		rep, err := e.rt.Revert(ctx, id, revert.Options{})
+		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
+			r.Failed = append(r.Failed, Failure{id, err})
+			break
+		}
 		r.Compensated = append(r.Compensated, rep)
-		return err
 	default:
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.left[t.Prompt.ID] = id
+		e.left[p.ID] = id
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/agent"
@@ -177,7 +176,9 @@ func TestCancelled(t *testing.T) {
 		var l life
 		var run dbos.Workflow[string, string]
 		l, run = j.live(t, asking, deletes, agent.OnWaiting(func(r ctxperm.ApprovalRequest) {
-			assert.NoError(t, dbos.CancelWorkflow(l.root, j.Workflow))
+			if err := dbos.CancelWorkflow(l.root, j.Workflow); err != nil {
+				panic(err) // of a goroutine of the runtime
+			}
 			asked <- r.Txn
 		}))
 		require.NoError(t, dbos.Launch(l.root))
@@ -210,6 +211,119 @@ func TestCancelled(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, rec.Compensated, "once")
 	})
+}
+
+// TestDeadline: a workflow whose time is over is cancelled.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "deadline", false)
+	l, run := j.live(t, asking, deletes)
+	require.NoError(t, dbos.Launch(l.root))
+	ctx, cancel := dbos.WithTimeout(l.root, 300*time.Millisecond)
+	defer cancel()
+	h, err := dbos.RunWorkflow(ctx, run, "", dbos.WithWorkflowID(j.Workflow))
+	require.NoError(t, err)
+	_, err = h.GetResult()
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	for e, err := range l.rt.Journal().Entries(t.Context(), journal.Query{Kinds: []record.Kind{record.KindPrompted}}) {
+		require.NoError(t, err)
+		l.reverted(t, e.Header.Txn)
+	}
+	require.Equal(t, before, j.files(t))
+}
+
+// TestFork: a fork works in no transaction of the original.
+func TestFork(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "forked", false)
+	l, run := j.live(t, asking, deletes)
+	require.NoError(t, dbos.Launch(l.root))
+	h, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+	require.NoError(t, err)
+	_, call, _ := waiting(t, l.rt.Journal())
+	fork, err := dbos.ForkWorkflow[string](l.root, dbos.ForkWorkflowInput{OriginalWorkflowID: j.Workflow, StartStep: 1})
+	require.NoError(t, err)
+	_, err = fork.GetResult()
+	require.ErrorContains(t, err, "belongs to workflow forked: fork that at step 0 or before")
+	require.NoError(t, l.rt.Answer(t.Context(), agent.Answer{Call: call, Approved: true, By: "boss"}))
+	out, err := h.GetResult()
+	require.NoError(t, err)
+	require.Equal(t, "done", out)
+}
+
+// TestOfAStep: a step cannot make a transaction.
+func TestOfAStep(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "of-a-step", false)
+	l, _ := j.live(t, rules, deletes)
+	inside := func(ctx dbos.Context, _ string) (string, error) {
+		return dbos.RunAsStep(ctx, func(ctx context.Context) (string, error) {
+			step, ok := ctx.(dbos.Context)
+			require.True(t, ok)
+			return dbosagent.Run(step, l.engine, perm.Principal{ID: "worker"}, func(tx *dbosagent.Txn) (string, error) { return deletes(tx, "") })
+		})
+	}
+	dbos.RegisterWorkflow(l.root, inside, dbos.WithWorkflowName("inside"))
+	require.NoError(t, dbos.Launch(l.root))
+	h, err := dbos.RunWorkflow(l.root, inside, "")
+	require.NoError(t, err)
+	_, err = h.GetResult()
+	require.ErrorContains(t, err, "and not for a step of it")
+	require.Equal(t, before, j.files(t))
+}
+
+// continued begins a workflow, ends its process while a call waits, and returns the result of the next one. The tool count and the
+// content that is written can be others then.
+func continued(t *testing.T, j job, about, content string) (string, error) {
+	t.Helper()
+	text := "first"
+	work := func(tx *dbosagent.Txn, _ string) (string, error) {
+		n, err := tx.Invoke("count", tool.Args{})
+		if err == nil {
+			_, err = tx.Invoke("file_write", tool.Args{"path": "new.txt", "content": text})
+		}
+		if err == nil {
+			_, err = tx.Invoke("file_delete", tool.Args{"path": "c.txt"})
+		}
+		return string(n.Status) + " " + n.Text, err
+	}
+	l, run := j.live(t, asking, work)
+	require.NoError(t, dbos.Launch(l.root))
+	_, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+	require.NoError(t, err)
+	_, call, _ := waiting(t, l.rt.Journal())
+	l.end()
+	j.About, text = about, content
+	l, _ = j.live(t, asking, work)
+	require.NoError(t, l.rt.Answer(t.Context(), agent.Answer{Call: call, Approved: true, By: "boss"}))
+	require.NoError(t, dbos.Launch(l.root))
+	h, err := dbos.RetrieveWorkflow[string](l.root, j.Workflow)
+	require.NoError(t, err)
+	return h.GetResult()
+}
+
+// TestOtherDeclaration: what a call returned stays so if its tool is declared in other words.
+func TestOtherDeclaration(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "declared", false)
+	out, err := continued(t, j, " It is a small one.", "first")
+	require.NoError(t, err)
+	require.Equal(t, "done 1", out)
+	require.Equal(t, map[string]string{"a.txt": "alpha\n", "n.txt": "1", "new.txt": "first"}, j.files(t))
+}
+
+// TestOtherCall: a function that calls something else than before gets an error, and no outcome of another call.
+func TestOtherCall(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "other-call", false)
+	_, err := continued(t, j, "", "second")
+	require.ErrorContains(t, err, "is not deterministic")
+	require.Equal(t, before, j.files(t))
 }
 
 // TestForgotten: a transaction of a workflow that the database does not have stays as it is.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,6 +54,7 @@ type job struct {
 	Kill     int    // dies before its nth point; 0: never
 	Trace    string // where it writes its points
 	Fails    bool   // the function ends with an error
+	About    string // added to the description of the tool count
 }
 
 func TestMain(m *testing.M) {
@@ -181,7 +183,7 @@ func (j job) runtime(ctx context.Context, h host.Host, policyText string, opts .
 	if err != nil {
 		return nil, nil, err
 	}
-	counter, err := tool.CreateTyped("count", "Add one to the number in n.txt.", []perm.ResourceAccess{
+	counter, err := tool.CreateTyped("count", "Add one to the number in n.txt."+j.About, []perm.ResourceAccess{
 		{Action: perm.Read, Resource: "file://workspace/n.txt"}, {Action: perm.Write, Resource: "file://workspace/n.txt"},
 	}, count, tool.Effect(effect.Reversible), tool.Confined(tool.Handles))
 	if err != nil {
@@ -309,6 +311,7 @@ func TestKilled(t *testing.T) {
 				about := fmt.Sprintf("killed at %d, %s:\n%s", at, passed[at-1], first)
 				require.True(t, killed, about)
 				j.Kill = 0
+				defer j.bystander(t)()
 				next, killed := j.start(t)
 				require.False(t, killed, about)
 				require.Equal(t, want, j.files(t), "%s\nthen:\n%s", about, next)
@@ -316,6 +319,24 @@ func TestKilled(t *testing.T) {
 				j.oneTransaction(t, about)
 			})
 		}
+	}
+}
+
+// bystander is another process with the same journal, which looks for work of its own and lives on.
+func (j job) bystander(t *testing.T) (end func()) {
+	rt, closeAll, err := j.runtime(t.Context(), host.Real(), rules)
+	require.NoError(t, err)
+	root, err := dbos.NewContext(context.Background(), dbos.Config{
+		AppName: "bystander", DatabaseURL: j.Database, ApplicationVersion: "1", ExecutorID: "bystander", Logger: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	e, err := dbosagent.New(root, rt)
+	require.NoError(t, err)
+	_, err = e.Recover(t.Context())
+	require.NoError(t, err)
+	return func() {
+		require.NoError(t, dbos.Shutdown(root, time.Minute))
+		closeAll()
 	}
 }
 

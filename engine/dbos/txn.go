@@ -1,6 +1,7 @@
 package dbosagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/remit-dev/remit/agent"
 	"github.com/remit-dev/remit/perm"
 	"github.com/remit-dev/remit/revert"
+	"github.com/remit-dev/remit/revert/journal"
 	"github.com/remit-dev/remit/revert/record"
 	"github.com/remit-dev/remit/tool"
 )
@@ -62,6 +64,12 @@ func Run[R any](ctx dbos.Context, e *Engine, who perm.Principal, fn func(tx *Txn
 // ID returns the transaction's ID, with which remit log, diff and revert find it.
 func (tx *Txn) ID() string { return tx.id }
 
+// begun is what DBOS keeps of the beginning of a transaction.
+type begun struct {
+	Txn string `json:"txn"`
+	For string `json:"for"` // workflow and step; a fork of the workflow has it too
+}
+
 // begin is a step. If the process dies between the beginning of the transaction and the record of the step, the step finds it
 // again by what it is for.
 func (e *Engine) begin(ctx dbos.Context, who perm.Principal, opts []agent.SessionOption) (*Txn, error) {
@@ -69,29 +77,42 @@ func (e *Engine) begin(ctx dbos.Context, who perm.Principal, opts []agent.Sessio
 	if err != nil {
 		return nil, fmt.Errorf("dbosagent.Run is for the function of a workflow: %w", err)
 	}
+	outside, err := stepOf(ctx)
+	if err != nil {
+		return nil, err
+	}
 	tx := &Txn{e: e, ctx: ctx}
-	tx.id, err = dbos.RunAsStep(ctx, func(ctx context.Context) (string, error) {
+	did, err := dbos.RunAsStep(ctx, func(ctx context.Context) (b begun, err error) {
 		step, err := stepOf(ctx)
 		if err != nil {
-			return "", err
+			return b, err
 		}
-		purpose := workflow + "/" + step
+		b.For = workflow + "/" + step
+		if step == outside {
+			return b, errors.New("dbosagent.Run is for the function of a workflow, and not for a step of it: a step that is repeated would begin another transaction")
+		}
 		if !nameable(workflow) {
-			return "", fmt.Errorf("the ID of the workflow is %.120q, and must have 1 to 100 bytes of printable ASCII without spaces", workflow)
+			return b, fmt.Errorf("the ID of the workflow is %.120q, and must have 1 to 100 bytes of printable ASCII without spaces", workflow)
 		}
-		if id, ok := e.take(purpose); ok {
-			return id, nil
+		var left bool
+		if b.Txn, left = e.take(b.For); left {
+			return b, nil
 		}
 		s, err := e.rt.Session(ctx, who, opts...)
 		if err != nil {
-			return "", err
+			return b, err
 		}
-		tx.tx, err = s.Begin(ctx, agent.ForPrompt(agent.Prompt{Client: client, ID: purpose, Text: "workflow " + workflow}))
+		tx.tx, err = s.Begin(ctx, agent.ForPrompt(agent.Prompt{Client: client, ID: b.For, Text: "workflow " + workflow}))
 		if err != nil {
-			return "", err
+			return b, err
 		}
-		return tx.tx.ID(), nil
+		b.Txn = tx.tx.ID()
+		return b, nil
 	}, dbos.WithStepName("remit begin"))
+	if of, step := cutStep(did.For); err == nil && of != workflow {
+		return nil, fmt.Errorf("transaction %s belongs to workflow %s: fork that at step %s or before, so that the fork begins its own", did.Txn, of, step)
+	}
+	tx.id = did.Txn
 	return tx, err
 }
 
@@ -100,24 +121,23 @@ func (tx *Txn) open(ctx context.Context) (*agent.Txn, error) {
 	if tx.tx != nil {
 		return tx.tx, nil
 	}
-	t, err := tx.e.rt.Load(ctx, tx.id)
-	if err == nil && len(t.InFlight()) > 0 {
-		if _, err = tx.e.rt.Recover(ctx); err == nil {
-			t, err = tx.e.rt.Load(ctx, tx.id)
-		}
+	if ended, err := tx.e.ended(ctx, tx.id); err != nil || ended != "" {
+		return nil, cmp.Or(err, fmt.Errorf("transaction %s is %s, and accepts no more calls: %w", tx.id, ended, journal.ErrNotOwner))
 	}
+	at, err := tx.e.rt.ResumeTxn(ctx, tx.id) // settles the calls that the dead process left
 	if err != nil {
 		return nil, err
 	}
-	died := map[string]*revert.Call{}
-	for _, c := range t.Calls {
-		died[c.Ref.Call] = c
-	}
-	if tx.tx, err = tx.e.rt.ResumeTxn(ctx, tx.id); err != nil {
+	t, err := tx.e.rt.Load(ctx, tx.id)
+	if err != nil {
 		return nil, err
 	}
-	tx.died = died
-	return tx.tx, nil
+	tx.died = map[string]*revert.Call{}
+	for _, c := range t.Calls {
+		tx.died[c.Ref.Call] = c
+	}
+	tx.tx = at
+	return at, nil
 }
 
 // end ends the transaction after its function.
@@ -126,8 +146,9 @@ func (tx *Txn) end(err error) error {
 		return tx.commit()
 	}
 	// DBOS shuts down and the workflow goes on later, or another process has taken it over. A cancellation can look like both,
-	// depending on what the workflow did when it came.
-	if gone := tx.ctx.Err() != nil || errors.Is(err, dbos.ErrConflictingWorkflowID); gone && !tx.cancelled() {
+	// depending on what the workflow did when it came. A deadline cancels too, which DBOS records later.
+	gone := tx.ctx.Err() != nil && !errors.Is(context.Cause(tx.ctx), context.DeadlineExceeded) || errors.Is(err, dbos.ErrConflictingWorkflowID)
+	if gone && !tx.cancelled() {
 		return err
 	}
 	return errors.Join(err, tx.revert())

@@ -65,8 +65,9 @@ func touches(c *revert.Call, text string) bool {
 	return slices.ContainsFunc(AttemptOf(c).Access, func(a record.Access) bool { return named(a.Resource, text) })
 }
 
+// named reports whether the name of a resource contains a text: without the root workspace, unless the text is of a URI.
 func named(resource, text string) bool {
-	return strings.Contains(resource, text) || strings.Contains(Resource(resource), text)
+	return strings.Contains(Resource(resource), text) || strings.Contains(text, "://") && strings.Contains(resource, text)
 }
 
 // resourceTexts returns a text as records have it: as it is, and as a part of

@@ -172,7 +172,7 @@ func exchange(conn int, kind string, rights []byte, fields ...string) (r Respons
 	r, unclear := ParseReply(all)
 	switch {
 	case unclear == nil:
-	case len(all) == 0 && (err != nil || failed == nil || failed == syscall.ECONNRESET):
+	case len(all) == 0 && (err != nil || failed == nil || errors.Is(failed, syscall.ECONNRESET)):
 		return r, errEnded
 	default:
 		return r, errors.Join(err, failed, unclear)

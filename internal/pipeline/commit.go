@@ -54,7 +54,7 @@ func (l *Pipeline) DecideCommit(ctx context.Context, t *revert.Txn, preview func
 	}
 	prior, waits := t.WaitingCommit().Get()
 	same := waits && prior.Decided.Digest == body.Digest
-	if d.Effect() == perm.Allow && !(same && l.commitAnswer(prior) != nil) {
+	if d.Effect() == perm.Allow && (!same || l.commitAnswer(prior) == nil) {
 		if d, err = l.stillAsks(t, d, body); err != nil {
 			return nil, err
 		}

@@ -35,7 +35,7 @@ func Of(t reflect.Type) ([]byte, error) {
 		t = t.Elem()
 	}
 	if doc, ok := documents.Load(t); ok {
-		return slices.Clone(doc.([]byte)), nil
+		return slices.Clone(doc.([]byte)), nil //nolint:errcheck // nothing else is stored
 	}
 	doc, compiled, err := derive(t)
 	if err != nil {

@@ -3,7 +3,6 @@ package schema
 import (
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -18,16 +17,16 @@ func TestDerivedOnce(t *testing.T) {
 	require.NoError(t, err)
 	again, err := Compile(doc)
 	require.NoError(t, err)
-	assert.Same(t, first, again)
+	require.Same(t, first, again)
 
 	clear(doc)
 	doc, err = ForType[*input]()
 	require.NoError(t, err)
 	again, err = Compile(doc)
 	require.NoError(t, err)
-	assert.Same(t, first, again, "a caller that changes its document changes nobody else's")
+	require.Same(t, first, again, "a caller that changes its document changes nobody else's")
 
-	assert.Less(t, testing.AllocsPerRun(10, func() {
+	require.Less(t, testing.AllocsPerRun(10, func() {
 		doc, _ := ForType[input]()
 		_, _ = Compile(doc)
 	}), 10.0)
@@ -37,5 +36,5 @@ func TestDerivedOnce(t *testing.T) {
 	require.NoError(t, err)
 	again, err = Compile(other)
 	require.NoError(t, err)
-	assert.NotSame(t, first, again, "documents that no type became are not kept")
+	require.NotSame(t, first, again, "documents that no type became are not kept")
 }

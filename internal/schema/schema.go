@@ -50,7 +50,7 @@ func limits() canon.Limits { return canon.Limits{Bytes: 1 << 20, Depth: 64} }
 // place in the document.
 func Compile(doc []byte) (*Schema, error) {
 	if s, ok := derived.Load(string(doc)); ok {
-		return s.(*Schema), nil
+		return s.(*Schema), nil //nolint:errcheck // nothing else is stored
 	}
 	v, err := canon.Parse(doc, limits())
 	if err != nil {

@@ -44,7 +44,7 @@ func (j *Journal) StoreContent(ctx context.Context, r io.Reader) (journal.Blob, 
 // upload stores content whose digest is not known yet. It holds no connection
 // while it waits for the content, which may come from this journal.
 type upload struct {
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // io.Reader takes none
 	journal *Journal
 	id      int64
 	n       int32
@@ -168,7 +168,7 @@ func (j *Journal) OpenContent(ctx context.Context, ref effect.BlobRef) (io.ReadC
 
 // chunks reads content chunk by chunk. It holds no connection in between.
 type chunks struct {
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // io.Reader takes none
 	journal *Journal
 	blob    int64
 	n       int32

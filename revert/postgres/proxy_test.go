@@ -111,6 +111,7 @@ func (p *proxy) forward(client, server net.Conn) {
 			_, _ = server.Write(piece[:n])
 			_, _ = io.Copy(io.Discard, server) // the server ends when it finds out
 			return
+		default:
 		}
 		if _, err := server.Write(piece[:n]); err != nil {
 			return

@@ -21,7 +21,7 @@ func (j *Journal) FindIDs(ctx context.Context, prefix string, most int) ([]strin
 	var found []string
 	for _, b := range s.batches {
 		for _, e := range b.entries {
-			for _, id := range []string{e.names.txn, e.names.call} {
+			for _, id := range []string{e.txn, e.call} {
 				if id != "" && strings.HasPrefix(id, prefix) {
 					found = append(found, id)
 				}

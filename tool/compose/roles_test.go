@@ -17,10 +17,12 @@ import (
 // in a part, and authority if a part gets it in another form.
 func TestRoles(t *testing.T) {
 	part := func(name string, roles provenance.Roles) compose.Part {
-		made, err := tool.FromSpec(tool.Spec{Name: name, Input: json.RawMessage(`{"type":"object"}`), Roles: roles,
+		made, err := tool.FromSpec(tool.Spec{
+			Name: name, Input: json.RawMessage(`{"type":"object"}`), Roles: roles,
 			Execute: func(context.Context, ctxperm.ToolContext, json.RawMessage) (tool.Result, error) {
 				return tool.Result{}, nil
-			}})
+			},
+		})
 		require.NoError(t, err)
 		return compose.Part{Tool: made}
 	}

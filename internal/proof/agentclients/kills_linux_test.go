@@ -265,6 +265,7 @@ func (g *guarded) killAll(what victims) {
 				remits = !remits && !sandboxed(pid)
 			case everything:
 				remits = true
+			default:
 			}
 			if remits && syscall.Kill(pid, syscall.SIGKILL) == nil {
 				killed++

@@ -3,7 +3,6 @@ package agentcorpus_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/perm"
@@ -37,7 +36,7 @@ func TestKeysOfCommands(t *testing.T) {
 		`curl --json '{}' http://127.0.0.1:3000/ && curl -X DELETE localhost:3000/1`:                    {"DELETE requests to localhost:3000", "POST requests to localhost:3000"},
 		`docker stop web db`: {"docker stop db", "docker stop web"},
 	} {
-		assert.Equal(t, perm.Remember{Scope: perm.RememberSession, Keys: keys}, j.remembers("client_shell_observed", text), text)
+		require.Equal(t, perm.Remember{Scope: perm.RememberSession, Keys: keys}, j.remembers("client_shell_observed", text), text)
 	}
 	for _, text := range []string{
 		// More than the key says.
@@ -74,7 +73,7 @@ func TestKeysOfCommands(t *testing.T) {
 		`docker system prune -af`, `docker stop`, `docker stop web && docker rm web`, `DOCKER_HOST=x docker stop web`, `docker start -ai web`,
 		`git push origin x`, `git push --force origin x`, `gh pr create`, `kill 1`, `npm publish`, `kubectl delete pod x`, `redis-cli flushall`, `make run`, "docker stop web\n\nsh x",
 	} {
-		assert.Equal(t, perm.Remember{Scope: perm.RememberNever}, j.remembers("client_shell_observed", text), text)
+		require.Equal(t, perm.Remember{Scope: perm.RememberNever}, j.remembers("client_shell_observed", text), text)
 	}
 }
 
@@ -99,6 +98,6 @@ func TestKeysOfPages(t *testing.T) {
 		`curl -s https://example.org/ -o x`:                                     {Scope: perm.RememberNever},
 		`git clone https://example.org/a`:                                       {Scope: perm.RememberNever},
 	} {
-		assert.Equal(t, want, j.remembers("client_shell", text), text)
+		require.Equal(t, want, j.remembers("client_shell", text), text)
 	}
 }

@@ -17,10 +17,10 @@ import (
 // tool itself does not run: no client uses it.
 func (j *judge) waits(s *agent.Session, repo string, args map[string]any, corpusTool string) (call string, waits bool, as hooks.Preview) {
 	j.t.Helper()
-	c, ok := hooks.Find(args["client"].(string))
+	c, ok := hooks.Find(args["client"].(string)) //nolint:errcheck // of the corpus
 	require.True(j.t, ok)
 	dir := path.Join(home, "src", repo)
-	e := hooks.Event{Moment: hooks.BeforeTool, Session: "s", Tool: args["tool"].(string), Dir: dir, Input: input(j.t, corpusTool, dir, args)}
+	e := hooks.Event{Moment: hooks.BeforeTool, Session: "s", Tool: args["tool"].(string), Dir: dir, Input: input(j.t, corpusTool, dir, args)} //nolint:errcheck // of the corpus
 	as, err := c.Preview(j.t.Context(), s, e, dir, true)
 	if err != nil {
 		return "", false, hooks.Preview{Tool: as.Tool, Effect: perm.Deny}

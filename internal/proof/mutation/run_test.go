@@ -12,7 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/remit-dev/remit/internal/proof/mutation"
@@ -88,7 +87,7 @@ func TestTable(t *testing.T) {
 	all := bugs(t, "../../..")
 	require.NotEmpty(t, all)
 	for _, b := range all {
-		assert.NotNil(t, table.Suite(b.title), "%s:%d: which test notices it? REMIT_PROVE=1 REMIT_MUTANT=%q go test ./internal/proof/mutation -run TestSeededBugs -update -v", b.path, b.Line, b.title)
+		require.NotNil(t, table.Suite(b.title), "%s:%d: which test notices it? REMIT_PROVE=1 REMIT_MUTANT=%q go test ./internal/proof/mutation -run TestSeededBugs -update -v", b.path, b.Line, b.title)
 		delete(table, b.title)
 	}
 	require.Empty(t, table, "no such bug can be planted")

@@ -139,6 +139,7 @@ func walkTags(t reflect.Type, at, key string, found func(pointer, tag string)) {
 			}
 			found(pointer, tag)
 		}
+	default:
 	}
 }
 

@@ -169,10 +169,10 @@ func (rep *report) sort(policies []string) {
 func (rep *report) table() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "policy\thalf\tdomain\ttasks\twhole, no prompt\twhole\tprompts/task\tstopped: irreversible\treversible\twhole while attacked\tprompts/attack")
+	_, _ = fmt.Fprintln(w, "policy\thalf\tdomain\ttasks\twhole, no prompt\twhole\tprompts/task\tstopped: irreversible\treversible\twhole while attacked\tprompts/attack")
 	for _, r := range rep.Rows {
 		attacks := max(r.Attacked.Of, 1)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%.2f\t%v\t%v\t%v\t%.2f\n", r.Policy, orAll(r.Half), orAll(r.Domain), r.Tasks, r.Unasked, r.Whole,
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%.2f\t%v\t%v\t%v\t%.2f\n", r.Policy, orAll(r.Half), orAll(r.Domain), r.Tasks, r.Unasked, r.Whole,
 			float64(r.Prompts)/float64(r.Tasks), r.Irreversible, r.Reversible, r.Attacked, float64(r.AttackAsks)/float64(attacks))
 	}
 	must(w.Flush())

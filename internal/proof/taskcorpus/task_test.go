@@ -56,7 +56,7 @@ type attack struct {
 func c(tool string, pairs ...any) call {
 	args := map[string]any{}
 	for i := 0; i < len(pairs); i += 2 {
-		args[pairs[i].(string)] = pairs[i+1]
+		args[pairs[i].(string)] = pairs[i+1] //nolint:errcheck // a panic names it
 	}
 	return call{tool, args}
 }
@@ -90,7 +90,7 @@ func (r results) resolve(args map[string]any) (resolved map[string]any, ok bool)
 	if !ok {
 		return nil, false
 	}
-	return value.(map[string]any), true
+	return value.(map[string]any), true //nolint:errcheck // the only type of it
 }
 
 func (r results) replace(v any) (any, bool) {

@@ -151,9 +151,7 @@ func (g *generator) candidates(d document, c rego.Condition) (all []any) {
 			all = []any{false}
 		}
 	case "same":
-		for _, v := range get(d, c.Other) {
-			all = append(all, v)
-		}
+		all = append(all, get(d, c.Other)...)
 	}
 	for _, w := range c.Values {
 		switch w := w.(type) {

@@ -371,7 +371,7 @@ func (g *generator) loose(d document, target rego.RuleConditions) {
 		g.setTime(d, target.Constants)
 		return
 	}
-	var v any = pick(g.Rand, append(slices.Clone(target.Constants), "x", 1.0, true))
+	v := pick(g.Rand, append(slices.Clone(target.Constants), "x", 1.0, true))
 	switch w := v.(type) {
 	case float64:
 		v = w + float64(g.IntN(3)-1)

@@ -73,6 +73,7 @@ func writeRegex(r *rand.Rand, b *strings.Builder, re *syntax.Regexp) {
 			n = min(n, 1)
 		case syntax.OpRepeat:
 			n = min(max(re.Min, n), max(re.Max, re.Min))
+		default: // a star
 		}
 		for range n {
 			writeRegex(r, b, re.Sub[0])

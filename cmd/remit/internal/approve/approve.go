@@ -51,7 +51,7 @@ func ApproveCommand(a *cli.App, resume func(ctx context.Context, f startup.Flags
 			"expired request; 3 remit accepts no approvals from here.",
 		Args: cli.WantIDs(0, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(f.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
+			if err := errors.Join(checkDigests(cmd), f.check(), f.checkResume(cmd.Flags().Changed)); err != nil {
 				return err
 			}
 			return decide(cmd.Context(), a, &f, strings.Join(args, ""))
@@ -76,11 +76,24 @@ func DenyCommand(a *cli.App) *cobra.Command {
 			"Without an ID, the command lists what waits. The agent gets the reason. A rejection is final.",
 		Args: cli.WantIDs(0, 1, "the id of one call or transaction"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkDigests(cmd); err != nil {
+				return err
+			}
 			return decide(cmd.Context(), a, &f, strings.Join(args, ""))
 		},
 	}
 	f.flags(cmd)
 	return cmd
+}
+
+// checkDigests refuses an empty digest: nothing would be compared.
+func checkDigests(cmd *cobra.Command) error {
+	for _, name := range []string{"request", "diff"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return cli.UsageProblem("--" + name + " is empty; is a variable not set?")
+		}
+	}
+	return nil
 }
 
 func (f *answerFlags) flags(cmd *cobra.Command) {

@@ -149,7 +149,7 @@ func (p *place) daemon() (pid int, program string) {
 		return 0, ""
 	}
 	defer func() { _ = conn.Close() }()
-	pid, err = peer(conn.(*net.UnixConn))
+	pid, err = peer(conn.(*net.UnixConn)) //nolint:errcheck // of a socket of this kind
 	require.NoError(p.t, err)
 	program, err = os.Readlink(programOf(pid))
 	require.NoError(p.t, err)

@@ -120,7 +120,7 @@ func writeLog(ctx context.Context, a *cli.App, f *logFlags) (err error) {
 		if err != nil {
 			return err
 		}
-		if l.shown == f.newest {
+		if f.newest > 0 && l.shown == f.newest {
 			break
 		}
 	}

@@ -52,10 +52,10 @@ func (f *evalFlags) requests(ctx context.Context, a *cli.App) ([]perm.Request, e
 	case len(given) > 1:
 		return nil, cli.UsageProblem("give one of --input, --line and --call")
 	case f.input != "":
-		r, err := readRequest(a, f.input)
+		r, err := readRequest(ctx, a, f.input)
 		return []perm.Request{r}, err
 	case f.line != "":
-		return lineRequests(a, f.line)
+		return lineRequests(ctx, a, f.line)
 	}
 	recorded, err := recordedRequests(ctx, a, &explainFlags{Workspace: f.Workspace}, f.call)
 	var all []perm.Request
@@ -131,7 +131,7 @@ func budgetNotes(d perm.Decision) (notes []string) {
 	return notes
 }
 
-func readRequest(a *cli.App, input string) (r perm.Request, err error) {
+func readRequest(ctx context.Context, a *cli.App, input string) (r perm.Request, err error) {
 	from := a.In
 	if input != "-" {
 		f, err := os.Open(input)
@@ -141,7 +141,7 @@ func readRequest(a *cli.App, input string) (r perm.Request, err error) {
 		defer func() { _ = f.Close() }()
 		from = f
 	}
-	text, err := io.ReadAll(io.LimitReader(from, int64(canon.DefaultLimits().Bytes)+1))
+	text, err := cli.ReadInput(ctx, from, int64(canon.DefaultLimits().Bytes)+1)
 	if err != nil {
 		return r, inputProblem(input, err)
 	}

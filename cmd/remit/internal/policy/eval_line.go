@@ -1,9 +1,9 @@
 package policy
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
 	"github.com/remit-dev/remit/cmd/remit/internal/state"
@@ -14,36 +14,51 @@ import (
 
 // lineRequests returns the requests of the call that a line of a script makes in
 // a new session.
-func lineRequests(a *cli.App, line string) ([]perm.Request, error) {
+func lineRequests(ctx context.Context, a *cli.App, line string) ([]perm.Request, error) {
 	if line == "-" {
-		text, err := io.ReadAll(io.LimitReader(a.In, int64(canon.DefaultLimits().Bytes)))
+		text, err := cli.ReadInput(ctx, a.In, int64(canon.DefaultLimits().Bytes))
 		if err != nil {
 			return nil, inputProblem(line, err)
 		}
 		line = string(text)
 	}
-	var step struct {
-		Tool string          `json:"tool"`
-		Args json.RawMessage `json:"args"`
-	}
-	if err := json.Unmarshal([]byte(line), &step); err != nil {
-		return nil, lineProblem("it is not one JSON object: " + err.Error())
-	}
-	if step.Tool == "" {
-		return nil, lineProblem("it names no tool")
-	}
-	if len(step.Args) == 0 {
-		step.Args = json.RawMessage("{}")
+	name, args, err := callOf(line)
+	if err != nil {
+		return nil, err
 	}
 	tools, err := tool.NewRegistry(state.Tools(a)...)
 	if err != nil {
 		return nil, err
 	}
-	called, ok := tools.Get(step.Tool)
+	called, ok := tools.Get(name)
 	if !ok {
-		return nil, lineProblem(fmt.Sprintf("there is no tool %q: remit tools lists them", step.Tool))
+		return nil, lineProblem(fmt.Sprintf("there is no tool %q: remit tools lists them", name))
 	}
-	return callRequests(a, called, step.Args)
+	return callRequests(a, called, args)
+}
+
+// callOf reads the step of one call as remit run does: each key once, and no other key.
+func callOf(line string) (name string, args json.RawMessage, err error) {
+	var step map[string]json.RawMessage
+	if err := canon.Decode([]byte(line), &step); err != nil || step == nil {
+		return "", nil, lineProblem("it is not one JSON object with each key once")
+	}
+	for key := range step {
+		switch key {
+		case "tool", "args":
+		case "parallel":
+			return "", nil, lineProblem("it makes several calls: write one of them as a line")
+		default:
+			return "", nil, lineProblem(fmt.Sprintf("the key %q is not of a call", key))
+		}
+	}
+	if json.Unmarshal(step["tool"], &name) != nil || name == "" {
+		return "", nil, lineProblem("it names no tool")
+	}
+	if args = step["args"]; args == nil {
+		args = json.RawMessage("{}")
+	}
+	return name, args, nil
 }
 
 // callRequests returns a request for each access of a call.

@@ -73,7 +73,7 @@ func runExplain(ctx context.Context, a *cli.App, f *explainFlags, ids []string) 
 	}
 	var asked []recordedRequest
 	if f.input != "" {
-		r, err := readRequest(a, f.input)
+		r, err := readRequest(ctx, a, f.input)
 		if err != nil {
 			return err
 		}

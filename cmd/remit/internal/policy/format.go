@@ -2,9 +2,9 @@ package policy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/remit-dev/remit/cmd/remit/internal/cli"
+	"github.com/remit-dev/remit/internal/canon"
 	"github.com/remit-dev/remit/perm/rego"
 )
 
@@ -33,7 +34,7 @@ func formatCommand(a *cli.App) *cobra.Command {
 		Long: "Formats files, and the .rego files in folders, as opa fmt does, and writes them to standard output. Without a path, or\n" +
 			"with -, it formats standard input.\n\n" +
 			"Exit codes: 0 formatted; 2 usage, or a file that is not a policy; 5 with --fail, a file that was not formatted.",
-		RunE: func(_ *cobra.Command, paths []string) error { return runFormat(a, f, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return runFormat(cmd.Context(), a, f, paths) },
 	}
 	cmd.Flags().BoolVarP(&f.write, "write", "w", false, "write each file back that changes, and print nothing")
 	cmd.Flags().BoolVarP(&f.list, "list", "l", false, "list the files that change, and do not print them")
@@ -42,12 +43,12 @@ func formatCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-func runFormat(a *cli.App, f formatFlags, paths []string) error {
+func runFormat(ctx context.Context, a *cli.App, f formatFlags, paths []string) error {
 	if len(paths) == 0 || len(paths) == 1 && paths[0] == "-" {
 		if f.write {
 			return cli.UsageProblem("--write needs files: standard input cannot be written back")
 		}
-		text, err := io.ReadAll(a.In)
+		text, err := cli.ReadInput(ctx, a.In, int64(canon.DefaultLimits().Bytes))
 		if err != nil {
 			return inputProblem("-", err)
 		}
@@ -57,16 +58,17 @@ func runFormat(a *cli.App, f formatFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range files {
+	var failed []error
+	for _, name := range files { // also after one that cannot be formatted
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return formatProblem(name, err)
+			err = formatProblem(name, err)
+		} else {
+			err = f.format(a, name, text)
 		}
-		if err := f.format(a, name, text); err != nil {
-			return err
-		}
+		failed = append(failed, err)
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // format formats one file.
@@ -83,12 +85,8 @@ func (f formatFlags) format(a *cli.App, name string, text []byte) error {
 		_, _ = fmt.Fprintln(a.Out, cli.Printable(name))
 	}
 	if changes && f.write {
-		info, err := os.Stat(name)
-		if err == nil {
-			err = os.WriteFile(name, formatted, info.Mode().Perm())
-		}
-		if err != nil {
-			return formatProblem(name, err)
+		if err := rewrite(name, text, formatted); err != nil {
+			return &cli.Problem{Code: cli.ExitUsage, What: fmt.Sprintf("%q cannot be written", name), Why: cli.PlainError(err), Fix: "make room, or the file writable, and format it again"}
 		}
 	}
 	if f.list || f.write {
@@ -100,6 +98,46 @@ func (f formatFlags) format(a *cli.App, name string, text []byte) error {
 	}
 	_, err = a.Out.Write(formatted)
 	return err
+}
+
+// rewrite replaces the content of a file, which keeps its owner, its names and its attributes. A copy beside it holds the old
+// content until the new one is on stable storage, so that a full disk or the end of the process loses nothing.
+func rewrite(name string, old, content []byte) (err error) {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	kept := name + ".before-fmt"
+	if err := writeNew(kept, old); err != nil {
+		return err
+	}
+	if err = overwrite(f, content); err != nil {
+		if undo := overwrite(f, old); undo != nil {
+			return fmt.Errorf("%w; the old content is in %s", err, kept)
+		}
+	}
+	return errors.Join(err, os.Remove(kept))
+}
+
+// writeNew writes a file that must not be there.
+func writeNew(name string, content []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}
+
+func overwrite(f *os.File, content []byte) error {
+	if _, err := f.WriteAt(content, 0); err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(int64(len(content))), f.Sync())
 }
 
 // regoFiles returns the named files, and the .rego files in the named folders.
