@@ -67,7 +67,10 @@ func touches(c *revert.Call, text string) bool {
 
 // named reports whether the name of a resource contains a text: without the root workspace, unless the text is of a URI.
 func named(resource, text string) bool {
-	return strings.Contains(Resource(resource), text) || strings.Contains(text, "://") && strings.Contains(resource, text)
+	if strings.Contains(text, "://") {
+		return strings.Contains(resource, text)
+	}
+	return strings.Contains(Resource(resource), text) || strings.Contains(strings.TrimPrefix(resource, "file://workspace/"), text)
 }
 
 // resourceTexts returns a text as records have it: as it is, and as a part of

@@ -13,10 +13,10 @@ import (
 
 func TestFilter(t *testing.T) {
 	c := &revert.Call{Tool: record.ToolRef{Name: "file_write"}, Phase: revert.PhaseDenied, Denied: &record.Denied{}, Changes: []effect.Change{{Resource: "file://workspace/src/a%20b.go"}}}
-	for _, f := range []Filter{{}, {Tool: "write"}, {Outcome: "denied"}, {Path: "src/a b"}, {Path: "a%20b"}, {Tool: "file_", Outcome: "denied", Path: ".go"}} {
+	for _, f := range []Filter{{}, {Tool: "write"}, {Outcome: "denied"}, {Path: "src/a b"}, {Path: "a%20b"}, {Path: "file://workspace/src"}, {Tool: "file_", Outcome: "denied", Path: ".go"}} {
 		require.True(t, f.Selects(c), "%+v", f)
 	}
-	for _, f := range []Filter{{Tool: "read"}, {Outcome: "done"}, {Path: "src/b"}, {Tool: "write", Path: "other"}} {
+	for _, f := range []Filter{{Tool: "read"}, {Outcome: "done"}, {Path: "src/b"}, {Path: "workspace"}, {Tool: "write", Path: "other"}} {
 		require.False(t, f.Selects(c), "%+v", f)
 		require.True(t, f.Narrows())
 	}
