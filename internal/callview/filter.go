@@ -70,7 +70,7 @@ func named(resource, text string) bool {
 	if strings.Contains(text, "://") {
 		return strings.Contains(resource, text)
 	}
-	return strings.Contains(Resource(resource), text) || strings.Contains(strings.TrimPrefix(resource, "file://workspace/"), text)
+	return strings.Contains(Resource(resource), text) || strings.Contains(strings.TrimPrefix(resource, "file://workspace"), text)
 }
 
 // resourceTexts returns a text as records have it: as it is, and as a part of
