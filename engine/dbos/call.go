@@ -29,8 +29,8 @@ func (c called) waits() bool { return c.Status == tool.StatusPending }
 // Invoke runs one call as a step of the workflow, and returns its outcome as agent.Txn.Invoke does: an error for every outcome
 // but done. If the policy asks, Invoke waits for the answer. In a continued workflow it returns the outcome that is on the journal,
 // without running anything, and an error if the call is not the one that is on record. The outcome is zero for errors of the
-// engine: the workflow was cancelled, or a record could not be written. An outcome that is unknown, because the process died while the call ran, is returned as such:
-// recovery does not guess, and neither does Invoke.
+// engine: the workflow was cancelled, or a record could not be written. After one, no call runs, and Run reverts. An outcome that
+// is unknown, because the process died while the call ran, is returned as such: recovery does not guess, and neither does Invoke.
 func (tx *Txn) Invoke(name string, input any) (tool.Outcome, error) {
 	if tx.failed != nil {
 		return tool.Outcome{}, tx.failed

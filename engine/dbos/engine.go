@@ -67,8 +67,8 @@ type Failure struct {
 	Err error
 }
 
-// Recover reverts the open transactions that dead processes left of workflows that were cancelled or failed. It touches no other
-// transaction. Call it before dbos.Launch, which continues the other workflows, and from time to time: a workflow can be cancelled
+// Recover reverts the open transactions that dead processes left of workflows that were cancelled, failed or ended without them. It
+// touches no other transaction. Call it before dbos.Launch, which continues the other workflows, and from time to time: a workflow can be cancelled
 // while no process has it. An error means that the journal or the database of DBOS could not be read.
 func (e *Engine) Recover(ctx context.Context) (r Recovery, err error) {
 	j := e.rt.Journal()
@@ -99,7 +99,8 @@ func (e *Engine) recoverTxn(ctx context.Context, id string, r *Recovery) error {
 		return err
 	case status == "":
 		r.Unknown = append(r.Unknown, id)
-	case status == dbos.WorkflowStatusCancelled || status == dbos.WorkflowStatusError:
+	case status == dbos.WorkflowStatusCancelled, status == dbos.WorkflowStatusError, status == dbos.WorkflowStatusSuccess:
+		// A workflow that succeeded has committed: this is one that its process began and died before DBOS recorded that.
 		rep, err := e.rt.Revert(ctx, id, revert.Options{})
 		if err != nil && !errors.Is(err, agent.ErrPartialRevert) {
 			r.Failed = append(r.Failed, Failure{id, err})

@@ -326,6 +326,101 @@ func TestOtherCall(t *testing.T) {
 	require.Equal(t, before, j.files(t))
 }
 
+// TestMissedError: a function that misses an error of the engine commits nothing.
+func TestMissedError(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "missed-error", false)
+	content := "first"
+	work := func(tx *dbosagent.Txn, _ string) (string, error) {
+		_, _ = tx.Invoke("file_write", tool.Args{"path": "new.txt", "content": content})
+		_, _ = tx.Invoke("file_delete", tool.Args{"path": "c.txt"})
+		return "all went well", nil
+	}
+	l, run := j.live(t, asking, work)
+	require.NoError(t, dbos.Launch(l.root))
+	_, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+	require.NoError(t, err)
+	waiting(t, l.rt.Journal())
+	l.end()
+	content = "second"
+	l, _ = j.live(t, asking, work)
+	require.NoError(t, dbos.Launch(l.root))
+	h, err := dbos.RetrieveWorkflow[string](l.root, j.Workflow)
+	require.NoError(t, err)
+	_, err = h.GetResult()
+	require.ErrorContains(t, err, "is not deterministic")
+	require.Equal(t, before, j.files(t))
+}
+
+// TestRecoverGoesOn: what a program without a tool cannot revert is in the result, and is no error.
+func TestRecoverGoesOn(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "partly", false)
+	l, run := j.live(t, asking, func(tx *dbosagent.Txn, _ string) (string, error) {
+		if _, err := tx.Invoke("ping", "x"); err != nil {
+			return "", err
+		}
+		return deletes(tx, "")
+	}, pings(func() error { return nil }))
+	require.NoError(t, dbos.Launch(l.root))
+	_, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+	require.NoError(t, err)
+	txn, _, _ := waiting(t, l.rt.Journal())
+	l.end()
+	rec := j.cancelled(t)
+	require.Empty(t, rec.Failed)
+	require.Len(t, rec.Compensated, 1)
+	require.Equal(t, txn, rec.Compensated[0].Txn)
+	require.False(t, rec.Compensated[0].Complete())
+
+	j = newJob(t, database, "not-here", false)
+	j.Ping = true
+	_, killed := j.start(t)
+	require.True(t, killed)
+	rec = j.cancelled(t)
+	require.Empty(t, rec.Compensated)
+	require.Len(t, rec.Failed, 1)
+	require.ErrorIs(t, rec.Failed[0].Err, revert.ErrToolNotFound)
+}
+
+// cancelled cancels a workflow that no process has, and is the Recover of a program without the tool ping.
+func (j job) cancelled(t *testing.T) dbosagent.Recovery {
+	l, _ := j.live(t, asking, deletes)
+	defer l.end()
+	require.NoError(t, dbos.CancelWorkflow(l.root, j.Workflow))
+	rec, err := l.engine.Recover(t.Context())
+	require.NoError(t, err)
+	return rec
+}
+
+// TestEndedWithout: a transaction that a dead process began for a workflow that has ended without it is reverted.
+func TestEndedWithout(t *testing.T) {
+	t.Parallel()
+	database, _ := pgtest.Database(t)
+	j := newJob(t, database, "ended-without", false)
+	l, run := j.live(t, rules, deletes)
+	require.NoError(t, dbos.Launch(l.root))
+	h, err := dbos.RunWorkflow(l.root, run, "", dbos.WithWorkflowID(j.Workflow))
+	require.NoError(t, err)
+	_, err = h.GetResult()
+	require.NoError(t, err)
+	s, err := l.rt.Session(t.Context(), perm.Principal{ID: "worker"})
+	require.NoError(t, err)
+	tx, err := s.Begin(t.Context(), agent.ForPrompt(agent.Prompt{Client: "dbos", ID: j.Workflow + "/0"}))
+	require.NoError(t, err)
+	_, err = tx.Invoke(t.Context(), "count", tool.Args{})
+	require.NoError(t, err)
+	require.Equal(t, "2", j.files(t)["n.txt"])
+	l.end()
+	l, _ = j.live(t, rules, deletes)
+	rec, err := l.engine.Recover(t.Context())
+	require.NoError(t, err)
+	require.Len(t, rec.Compensated, 1)
+	require.Equal(t, "1", j.files(t)["n.txt"])
+}
+
 // TestForgotten: a transaction of a workflow that the database does not have stays as it is.
 func TestForgotten(t *testing.T) {
 	t.Parallel()

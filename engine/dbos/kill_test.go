@@ -55,6 +55,7 @@ type job struct {
 	Trace    string // where it writes its points
 	Fails    bool   // the function ends with an error
 	About    string // added to the description of the tool count
+	Ping     bool   // makes one call, in which it dies
 }
 
 func TestMain(m *testing.M) {
@@ -130,7 +131,11 @@ func (j job) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	rt, closeAll, err := j.runtime(ctx, p, rules)
+	var opts []agent.Option
+	if j.Ping {
+		opts = append(opts, pings(func() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }))
+	}
+	rt, closeAll, err := j.runtime(ctx, p, rules, opts...)
 	if err != nil {
 		return err
 	}
@@ -154,7 +159,15 @@ func (j job) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	work := func(ctx dbos.Context, fails bool) (string, error) { return workflow(ctx, e, fails) }
+	work := func(ctx dbos.Context, fails bool) (string, error) {
+		if j.Ping {
+			return dbosagent.Run(ctx, e, perm.Principal{ID: "worker"}, func(tx *dbosagent.Txn) (string, error) {
+				out, err := tx.Invoke("ping", "x")
+				return out.Text, err
+			})
+		}
+		return workflow(ctx, e, fails)
+	}
 	dbos.RegisterWorkflow(root, work, dbos.WithWorkflowName("work"))
 	rec, err := e.Recover(ctx)
 	if err != nil {
@@ -192,6 +205,16 @@ func (j job) runtime(ctx context.Context, h host.Host, policyText string, opts .
 	rt, err := agent.New(append(opts, agent.Tools(append(builtin.Files(), counter)...), agent.Root("workspace", filepath.Join(j.Dir, "ws")),
 		agent.Policy(policy), agent.Journal(journal), agent.Host(h), agent.SuspendForApproval())...)
 	return rt, func() { _ = errors.Join(rt.Close(), journal.Close()) }, err
+}
+
+// pings makes a tool with an effect outside that a second act can compensate.
+func pings(does func() error) agent.Option {
+	ping, err := tool.Create("ping", "Send a ping.", func(context.Context, string) (string, error) { return "sent", does() },
+		tool.Effect(effect.Compensable), tool.RevertWith("1", func(context.Context, tool.RevertContext) error { return nil }), tool.Confined(tool.Trusted))
+	if err != nil {
+		panic(err) // it is always the same
+	}
+	return agent.Tools(ping)
 }
 
 func count(ctx context.Context, tc ctxperm.ToolContext, _ struct{}) (int, error) {

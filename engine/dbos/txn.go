@@ -55,6 +55,9 @@ func Run[R any](ctx dbos.Context, e *Engine, who perm.Principal, fn func(tx *Txn
 	}()
 	out, err := fn(tx)
 	finished = true
+	if err == nil {
+		err = tx.failed // the function can have missed it
+	}
 	if err = tx.end(err); err != nil {
 		return none, err
 	}
