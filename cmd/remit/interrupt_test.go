@@ -56,3 +56,12 @@ func TestInterruptedInput(t *testing.T) {
 		require.NotZero(t, run(ctx, argv, testEnv(in, io.Discard, io.Discard)), argv)
 	}
 }
+
+// TestEmptyDigests: an answer is not given without the comparison that its flag asks for.
+func TestEmptyDigests(t *testing.T) {
+	for _, argv := range [][]string{{"approve", "c_x", "--diff", ""}, {"approve", "c_x", "--request", ""}, {"deny", "c_x", "--request", ""}} {
+		var errs bytes.Buffer
+		require.Equal(t, 2, run(t.Context(), argv, testEnv(nil, io.Discard, &errs)), argv)
+		require.Contains(t, errs.String(), argv[2]+" is empty; is a variable not set?")
+	}
+}
